@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 )
 
 // scale maps values to a picture.
@@ -102,9 +104,9 @@ func superscript(n int) string {
 	return text.String()
 }
 
-// Value writes a measured value with four digits.
+// Value writes a measured value with four digits, and with marks of thousands from five digits on.
 func Value(v float64) string {
-	if v != 0 && (math.Abs(v) >= 1e7 || math.Abs(v) < 1e-3) {
+	if v != 0 && (math.Abs(v) >= 1e10 || math.Abs(v) < 1e-3) {
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	digits := 0
@@ -113,7 +115,10 @@ func Value(v float64) string {
 	}
 	text := strconv.FormatFloat(v, 'f', digits, 64)
 	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+		return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
-	return text
+	if math.Abs(v) < 1e4 {
+		return text
+	}
+	return humanize.Comma(int64(v))
 }

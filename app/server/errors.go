@@ -18,6 +18,7 @@ var (
 	ErrTime      = errors.New("time")      // the statement has run for too long
 	ErrExists    = temporary.ErrExists     // a table of that name is there
 	ErrCancelled = errors.New("cancelled") // by the client
+	ErrTooLarge  = errors.New("too large") // a file that a client sends
 )
 
 // Limits by the names that errors have for them.
@@ -27,6 +28,7 @@ const (
 	queryTimeKnob     = knob.Name("server.QueryTime")
 	sessionsKnob      = knob.Name("server.Sessions")
 	clientWaitingKnob = knob.Name("server.ClientWaiting")
+	uploadBytesKnob   = knob.Name("server.UploadBytes")
 )
 
 // Reword returns an error with the words of Options.Word.

@@ -52,6 +52,7 @@ var flagNames = map[knob.Name]string{
 
 	"server.QueryTime":     "--query-timeout",
 	"server.StallTime":     "--stall-timeout",
+	"server.UploadBytes":   "--uploads",
 	"server.Sessions":      "--max-sessions",
 	"server.ClientWaiting": "--max-waiting-per-client",
 }

@@ -65,7 +65,8 @@ func TestFlagNames(t *testing.T) {
 	}
 	add(newRootCommand(new(observer)))
 	ofOthers := []knob.Name{"objects.Timeout", "distributed.BroadcastBytes",
-		"server.QueryTime", "server.StallTime", "server.Sessions", "server.ClientWaiting"}
+		"server.QueryTime", "server.StallTime", "server.Sessions", "server.ClientWaiting",
+		"server.UploadBytes"}
 	for name, flag := range flagNames {
 		if !flags[flag] || !fields[name] && !slices.Contains(ofOthers, name) {
 			t.Errorf("there is no option %s, or no flag %s", name, flag)

@@ -29,6 +29,7 @@ type serveFlags struct {
 	tables     []string
 	catalog    string
 	allowFiles string
+	uploads    string // a size; "" takes no files
 	private    bool
 	drainTime  time.Duration
 	queryLimit serverLimitFlags
@@ -81,6 +82,8 @@ func (f *serveFlags) registerServer(flags *pflag.FlagSet) {
 		"let clients read the tables that `FILE` names, with how their files are read (docs/serve.md)")
 	flags.StringVar(&f.allowFiles, "allow-files", "",
 		"let clients name files below `DIR`, or objects below a URL, behind FROM")
+	flags.StringVar(&f.uploads, "uploads", "",
+		"take files on the page of --http, of at most `SIZE` together, into the folder uploads below the DIR of --allow-files")
 	flags.BoolVar(&f.private, "private", false,
 		"serve the process that started this: at a socket in a folder of the user's own, whose address "+
 			"is written to the standard output, until the standard input ends; clients may name every "+
@@ -99,6 +102,9 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 	}
 	if len(f.listen) == 0 {
 		f.listen = []string{"localhost:8815"}
+	}
+	if f.uploads != "" && (f.http == "" || f.allowFiles == "") {
+		return usagef("--uploads: the page of --http takes files, into a folder of --allow-files: name both")
 	}
 	options, err := f.serverOptions(cmd)
 	if err != nil {
@@ -123,24 +129,31 @@ func (f *serveFlags) run(cmd *cobra.Command, _ []string) (err error) {
 		slog.Debug("devices were opened", "error", err)
 	})
 	options.Engine, options.TempDir, options.TempLimit = eng, engineOptions.TempDir, engineOptions.TempLimit
+	var taken *server.Uploads
 	switch {
 	case f.private:
 		options.Files = server.NewUserFiles(filesOf(cmd.Context()))
 		options.Suit = func(files *sink.Options) { suitEngine(engineOptions, eng, files) }
 	case f.allowFiles != "":
-		allowed, err := server.Allow(filesOf(cmd.Context()), f.allowFiles)
-		if err != nil {
-			return usagef("--allow-files: %w", err)
+		allowed, allowErr := server.Allow(filesOf(cmd.Context()), f.allowFiles)
+		if allowErr != nil {
+			return usagef("--allow-files: %w", allowErr)
 		}
 		defer func() { _ = allowed.Close() }()
 		options.Files = allowed
+		if taken, err = f.openUploads(allowed); err != nil {
+			return err
+		}
+		if taken != nil {
+			defer func() { err = errors.Join(err, taken.Close()) }()
+		}
 	}
 	core, err := server.New(options)
 	if err != nil {
 		return usageError{err}
 	}
 	defer func() { err = errors.Join(err, core.Close()) }()
-	return f.serve(cmd.Context(), cmd.OutOrStdout(), core, secrets)
+	return f.serve(cmd.Context(), cmd.OutOrStdout(), core, taken, secrets)
 }
 
 // serverOptions returns what the flags say of the server, but for the engine.
@@ -197,7 +210,7 @@ func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, e
 }
 
 // serve serves until the context is done, and then lets queries that run go on for a while.
-func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Server, secrets secrets) (err error) {
+func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Server, taken *server.Uploads, secrets secrets) (err error) {
 	flights, err := flightsql.New(flightsql.Options{
 		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls,
 		Report: writeReport, Logger: slog.Default(),
@@ -208,8 +221,8 @@ func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Serv
 	}
 	pages := web.New(web.Options{
 		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls, Facts: pageFacts,
-		Devices: pageDevices,
-		Logger:  slog.Default(),
+		Devices: pageDevices, Uploads: taken,
+		Logger: slog.Default(),
 	})
 	connections, err := server.NewConnections(f.queryLimit.connections, f.queryLimit.peerConnections, slog.Default())
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/mpga/mpga/app/report"
+	"github.com/mpga/mpga/app/server"
 	"github.com/mpga/mpga/app/server/web"
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/kernels/nvml"
@@ -10,6 +11,22 @@ import (
 // pageFacts words the statistics of a run for the server's page.
 func pageFacts(s engine.Stats) (facts, devices []report.Fact) {
 	return statsFacts(s, nil), deviceFacts(s.Device)
+}
+
+// openUploads returns where files of the page's users go; nil where --uploads does not let them come.
+func (f *serveFlags) openUploads(allowed *server.Allowed) (*server.Uploads, error) {
+	if f.uploads == "" {
+		return nil, nil
+	}
+	most, err := parseSize("--uploads", f.uploads)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := allowed.Uploads(most)
+	if err != nil {
+		return nil, usagef("--uploads: %w", err)
+	}
+	return taken, nil
 }
 
 // pageDevices tells the server's page of the GPUs.

@@ -135,7 +135,7 @@ func (s *Service) begin(r *request) error {
 		s.setCookie(r.w, r.Request, sessionCookie, session.Token())
 	}
 	answer(r.w, http.StatusOK, map[string]any{
-		"client": r.client, "version": s.opt.Version, "tokens": s.opt.Tokens.Asked(),
+		"client": r.client, "version": s.opt.Version, "tokens": s.opt.Tokens.Asked(), "uploads": s.opt.Uploads != nil,
 	})
 	return nil
 }

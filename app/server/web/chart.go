@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/app/chart"
 	"github.com/mpga/mpga/app/server"
@@ -31,6 +34,9 @@ func (s *Service) chart(r *request) error {
 	if err != nil {
 		return err
 	}
+	if k, release, err = r.byX(k, release); err != nil {
+		return err
+	}
 	c, values, err := r.chartOf(k)
 	if err := errors.Join(err, release()); err != nil {
 		return err
@@ -44,21 +50,53 @@ func (s *Service) chart(r *request) error {
 	case picture.Len() == 0:
 		note = "There is no number to draw."
 	case drawn < k.Rows:
-		note = fmt.Sprintf("The first %s of %s, in the order of the rows.",
-			digits.Counted(drawn, "row"), strconv.FormatInt(k.Rows, 10))
+		note = fmt.Sprintf("The first %s of %s, in the order of the rows.", digits.Counted(drawn, "row"), humanize.Comma(k.Rows))
+	}
+	if by := distinct(c.By); by > chart.Colours {
+		note = strings.TrimSpace(fmt.Sprintf("%s Of %d values, those with the %d largest totals are shown.", note, by, chart.Colours))
 	}
 	answer(r.w, http.StatusOK, map[string]any{"picture": picture.String(), "note": note, "values": values})
 	return nil
 }
 
-// chartOf makes the chart that a request asks for: kind, x, and y once for each series. values are the
-// cells of the rows drawn, x first.
+// byX returns rows in the order of x, where a line has more of them than are drawn and the reader has chosen no order:
+// otherwise the first rows could be from anywhere. The rows are released as they were.
+func (r *request) byX(k *server.Kept, release func() error) (*server.Kept, func() error, error) {
+	q := r.URL.Query()
+	if chart.Kind(q.Get("kind")) != chart.Lines || k.Rows <= pointsMax || q.Has("sort") {
+		return k, release, nil
+	}
+	column, err := r.number("x", 0)
+	if err == nil && column >= 0 && int(column) < k.Schema.NumFields() {
+		var ordered *server.Kept
+		var releaseOrdered func() error
+		if ordered, releaseOrdered, err = k.Ordered(r.Context(), server.Order{Column: int(column)}); err == nil {
+			return ordered, func() error { return errors.Join(releaseOrdered(), release()) }, nil
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return k, release, nil // chartOf refuses the column
+}
+
+// distinct returns how many values a list has.
+func distinct(list []string) int {
+	seen := map[string]bool{}
+	for _, v := range list {
+		seen[v] = true
+	}
+	return len(seen)
+}
+
+// chartOf makes the chart that a request asks for: kind, x, y once for each series, and perhaps by, a column whose
+// values are series of the one y. values are the cells of the rows drawn: x, by, the ys.
 func (r *request) chartOf(k *server.Kept) (c *chart.Rows, values [][]any, err error) {
 	q := r.URL.Query()
-	columns := append([]string{q.Get("x")}, q["y"]...)
-	if len(columns) < 2 || len(columns) > 1+seriesMax {
-		return nil, nil, fmt.Errorf("a chart has a column x, and 1 to %d columns y", seriesMax)
+	if n := len(q["y"]); n < 1 || n > seriesMax || q.Has("by") && n > 1 {
+		return nil, nil, fmt.Errorf("a chart has a column x, and 1 to %d columns y, or one and a column by", seriesMax)
 	}
+	columns := slices.Concat([]string{q.Get("x")}, q["by"], q["y"])
 	at := make([]int, len(columns))
 	for i, name := range columns {
 		if at[i], err = strconv.Atoi(name); err != nil || at[i] < 0 || at[i] >= k.Schema.NumFields() {
@@ -76,13 +114,16 @@ func (r *request) chartOf(k *server.Kept) (c *chart.Rows, values [][]any, err er
 	default:
 		return nil, nil, fmt.Errorf("kind %q: want one of bar, line, scatter", q.Get("kind"))
 	}
-	for _, i := range at[1:] {
+	for _, i := range at[len(at)-len(q["y"]):] {
 		if !described[i].Number {
 			return nil, nil, fmt.Errorf("column %s: %s is no number", described[i].Name, described[i].Type)
 		}
 		c.Columns = append(c.Columns, chart.Column{Name: described[i].Name})
 	}
 	named := c.Kind == chart.Bars || !x.Number && !x.Date
+	if q.Has("by") {
+		c.By = []string{}
+	}
 	err = k.Page(0, most, func(batch arrow.RecordBatch) error {
 		values = append(values, addRows(c, batch, at, named)...)
 		return nil
@@ -90,23 +131,24 @@ func (r *request) chartOf(k *server.Kept) (c *chart.Rows, values [][]any, err er
 	return c, values, err
 }
 
-// addRows adds the rows of a batch to a chart, and returns them as cells. named rows have a name in
-// place of a number.
+// addRows adds the rows of a batch to a chart, and returns them as cells. at has the columns x, by where the chart has
+// one, and the ys. named rows have a name in place of a number.
 func addRows(c *chart.Rows, batch arrow.RecordBatch, at []int, named bool) [][]any {
 	cells := make([][]any, batch.NumRows())
+	first := len(at) - len(c.Columns) // y
 	for n, i := range at {
 		column := batch.Column(i)
 		appendTo := text.Appender(column)
 		for row := range cells {
 			value, valid := appendTo(nil, row)
 			switch {
-			case n > 0:
-				series := &c.Columns[n-1]
+			case n >= first:
+				series := &c.Columns[n-first]
 				series.Values = append(series.Values, parsed(value, valid))
-			case named && !valid:
-				c.Names = append(c.Names, "NULL")
+			case n > 0:
+				c.By = append(c.By, nameText(value, valid))
 			case named:
-				c.Names = append(c.Names, cellText(value, cellBytesMax))
+				c.Names = append(c.Names, nameText(value, valid))
 			case c.Dates:
 				c.At = append(c.At, secondsOf(column, row))
 			default:
@@ -120,6 +162,14 @@ func addRows(c *chart.Rows, batch arrow.RecordBatch, at []int, named bool) [][]a
 		}
 	}
 	return cells
+}
+
+// nameText returns a value as a name in a chart.
+func nameText(value []byte, valid bool) string {
+	if !valid {
+		return "NULL"
+	}
+	return cellText(value, cellBytesMax)
 }
 
 // parsed returns a number that was written as text; NaN of NULL.

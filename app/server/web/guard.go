@@ -13,7 +13,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// W5: of the body of a request, which is a statement.
+// W5: of the body of a request, which is a statement. A file that is uploaded has the limit of server.Uploads.
 const requestBytesMax = 1 << 20
 
 // guarded refuses what did not come from the page itself (W2), and sets the headers that have a
@@ -38,7 +38,9 @@ func (s *Service) guarded(next http.Handler) http.Handler {
 			tell(w, http.StatusForbidden, errors.New("the request came from another site"))
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, requestBytesMax)
+		if !strings.HasPrefix(r.URL.Path, uploadsPath) {
+			r.Body = http.MaxBytesReader(w, r.Body, requestBytesMax)
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -95,7 +97,7 @@ func answer(w http.ResponseWriter, status int, value any) {
 func statusOf(err error) int {
 	var large *http.MaxBytesError
 	switch {
-	case errors.As(err, &large):
+	case errors.As(err, &large), errors.Is(err, server.ErrTooLarge):
 		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, errLate):
 		return http.StatusRequestTimeout

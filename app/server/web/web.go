@@ -31,6 +31,9 @@ type Options struct {
 	// devices. The default is none.
 	Facts func(engine.Stats) (facts, devices []report.Fact)
 
+	// Uploads takes files of people. The default, nil, takes none.
+	Uploads *server.Uploads
+
 	// Devices tells of the GPUs now. The default, nil, is of a machine without any.
 	Devices func() ([]Device, error)
 
@@ -103,21 +106,22 @@ func (s *Service) pages() http.Handler {
 	mux.HandleFunc("POST /api/sign-in", s.signIn)
 	mux.HandleFunc("POST /api/sign-out", s.signOut)
 	for pattern, answer := range map[string]func(*request) error{
-		"POST /api/session":           s.begin,
-		"GET /api/tables":             s.tables,
-		"GET /api/functions":          s.functions,
-		"POST /api/statements":        s.start,
-		"POST /api/explain":           s.explain,
-		"GET /api/runs":               s.runs,
-		"GET /api/runs/{id}":          s.run,
-		"GET /api/runs/{id}/plan":     s.plan,
-		"GET /api/runs/{id}/timeline": s.timeline,
-		"GET /api/runs/{id}/report":   s.report,
-		"POST /api/runs/{id}/cancel":  s.cancelRun,
-		"GET /api/results/{id}":       s.rows,
-		"GET /api/results/{id}/chart": s.chart,
-		"GET /api/results/{id}/file":  s.file,
-		"GET /api/samples":            s.samplesSince,
+		"POST /api/session":              s.begin,
+		"GET /api/tables":                s.tables,
+		"GET /api/functions":             s.functions,
+		"POST /api/statements":           s.start,
+		"POST /api/explain":              s.explain,
+		"GET /api/runs":                  s.runs,
+		"GET /api/runs/{id}":             s.run,
+		"GET /api/runs/{id}/plan":        s.plan,
+		"GET /api/runs/{id}/timeline":    s.timeline,
+		"GET /api/runs/{id}/report":      s.report,
+		"POST /api/runs/{id}/cancel":     s.cancelRun,
+		"GET /api/results/{id}":          s.rows,
+		"GET /api/results/{id}/chart":    s.chart,
+		"GET /api/results/{id}/file":     s.file,
+		"GET /api/samples":               s.samplesSince,
+		"POST " + uploadsPath + "{name}": s.upload,
 	} {
 		mux.HandleFunc(pattern, s.answered(answer))
 	}

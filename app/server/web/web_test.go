@@ -22,6 +22,7 @@ import (
 	"github.com/mpga/mpga/app/server"
 	"github.com/mpga/mpga/app/server/web"
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // site is a server of HTTP, and a client of it that keeps cookies.
@@ -242,7 +243,8 @@ func TestStatement(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
-	for _, path := range []string{"?offset=x", "?sort=9", "?limit=1.5", "/file?format=exe", "/chart?kind=pie&x=0&y=1", "/chart?kind=bar&x=0&y=2", "/chart?kind=bar&x=0"} {
+	for _, path := range []string{"?offset=x", "?sort=9", "?limit=1.5", "/file?format=exe", "/chart?kind=pie&x=0&y=1", "/chart?kind=bar&x=0&y=2", "/chart?kind=bar&x=0", "/chart?kind=line&x=0&by=9&y=1",
+		"/chart?kind=line&x=0&by=2&y=1&y=1"} {
 		if status, text, _ := s.ask(fmt.Sprint("/api/results/", id, path), nil); status/100 != 4 || !strings.Contains(text, `"message"`) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
@@ -369,6 +371,80 @@ func TestRuns(t *testing.T) {
 	}
 	if code, _, _ := s.ask("/api/runs/77", nil); code != http.StatusNotFound {
 		t.Errorf("a run that is not there: %d", code)
+	}
+}
+
+// Would catch a line of the first rows in place of the first x, a second key that is no series, and what is not drawn
+// but not said.
+func TestCharts(t *testing.T) {
+	s := newSite(t, "", nil)
+	s.get("/api/session", object{}, nil)
+	var chart struct {
+		Picture, Note string
+		Values        [][]*string
+	}
+	id, status := s.run("SELECT 3000 - i AS x, [i] AS l, i % 10 AS k, i AS n FROM range(3000) r(i)")
+	if status.State != "done" {
+		t.Fatalf("%+v", status)
+	}
+	draw := func(query string) {
+		t.Helper()
+		chart.Values = nil
+		s.get(fmt.Sprint("/api/results/", id, "/chart?", query), nil, &chart)
+	}
+	draw("kind=line&x=0&y=3")
+	if len(chart.Values) != 2000 || *chart.Values[0][0] != "1" || !strings.Contains(chart.Note, "2,000 rows of 3,000") {
+		t.Errorf("%d values from %s: %q", len(chart.Values), *chart.Values[0][0], chart.Note)
+	}
+	draw("kind=scatter&x=0&y=3")
+	if *chart.Values[0][0] != "3000" {
+		t.Errorf("points begin at %s", *chart.Values[0][0])
+	}
+	draw("kind=line&x=0&by=2&y=3")
+	if n := strings.Count(chart.Picture, "<polyline"); n != 8 || !strings.Contains(chart.Note, "Of 10 values") {
+		t.Errorf("%d lines of 10 values: %q", n, chart.Note)
+	}
+	if len(chart.Values[0]) != 3 {
+		t.Errorf("%d cells of x, by and y", len(chart.Values[0]))
+	}
+}
+
+// Would catch a file that is taken where none may come, by somebody without a session, or larger than allowed, and one
+// that statements do not read.
+func TestUploads(t *testing.T) {
+	dir := t.TempDir()
+	allowed, err := server.Allow(vfs.OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uploads, err := allowed.Uploads(2 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = uploads.Close(), allowed.Close() }()
+	s := newSite(t, "", func(o *web.Options) { o.Uploads = uploads })
+	refused := newSite(t, "", nil)
+	refused.get("/api/session", object{}, nil)
+	if code, text, _ := refused.ask("/api/uploads/a.csv", "x"); code != http.StatusForbidden || !strings.Contains(text, "--uploads") {
+		t.Errorf("of a server without uploads: %d %s", code, text)
+	}
+	if code, _, _ := s.ask("/api/uploads/a.json", "x"); code != http.StatusConflict {
+		t.Errorf("without a session: %d", code)
+	}
+	s.get("/api/session", object{}, nil)
+	var taken struct{ Name string }
+	s.get("/api/uploads/a.json", object{"n": strings.Repeat("a", 3<<19)}, &taken) // more than other bodies may have
+	if taken.Name != "uploads/a.json" {
+		t.Errorf("taken as %q", taken.Name)
+	}
+	if code, text, _ := s.ask("/api/uploads/b.json", object{"n": strings.Repeat("a", 1<<20)}); code != http.StatusRequestEntityTooLarge {
+		t.Errorf("beyond the limit: %d %s", code, text)
+	}
+	if code, _, _ := s.ask("/api/uploads/c.json", object{}, "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
+		t.Errorf("from another site: %d", code)
+	}
+	if list, err := os.ReadDir(filepath.Join(dir, server.UploadsDir)); err != nil || len(list) != 1 {
+		t.Errorf("files: %v, %v", list, err)
 	}
 }
 
