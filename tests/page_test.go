@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,7 +53,7 @@ func startBrowser(t *testing.T) *browser {
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
 	var cancelTime context.CancelFunc
-	b.ctx, cancelTime = context.WithTimeout(ctx, time.Minute)
+	b.ctx, cancelTime = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancelTime)
 	if err := chromedp.Listen(b.ctx, func(event any) {
 		if e, ok := event.(*runtime.EventExceptionThrown); ok {
@@ -281,9 +282,21 @@ func (b *browser) tabs() {
 	if svg := eval[string](b, "document.querySelector('#panel-chart svg.chart').textContent"); !strings.Contains(svg, "ORD") {
 		b.t.Errorf("the chart: %q", svg)
 	}
+	if bottom := eval[float64](b, "document.querySelector('#panel-chart svg.chart').getBoundingClientRect().bottom"); bottom > 900 {
+		b.t.Errorf("the chart ends at %g of 900", bottom)
+	}
 	b.picture("chart")
 	b.keys(kb.ArrowRight)
-	b.wait("#plan", "scan")
+	b.wait("#plan .did", "in ") // how long it took
+	b.wait("#plan", "228 groups")
+	b.picture("plan")
+	const fold = "#plan > ul > li > details"
+	b.do(chromedp.Focus(fold + " > summary"))
+	b.keys(" ")
+	if strings.Contains(b.text("#plan"), "scan") {
+		b.t.Errorf("a plan that is folded shows %q", b.text("#plan"))
+	}
+	b.do(chromedp.Focus("#tab-plan"))
 	b.keys(kb.ArrowRight)
 	b.wait("#panel-time", "of the workers' time")
 	b.do(chromedp.Focus("#panel-time .timeline"))
@@ -299,6 +312,108 @@ func (b *browser) tabs() {
 	if after := eval[float64](b, shown); after != before {
 		b.t.Errorf("after 0, %g of %g are shown", after, before)
 	}
+}
+
+// Would catch a view of a table without rows, figures or a histogram, one that takes the results of the editor away, an
+// example that does not run, a link without its statement, lines that go back and forth, a second key that is no colour,
+// and a statement with a mistake that Runs does not have.
+func TestPageTables(t *testing.T) {
+	b := startBrowser(t)
+	url := serve(t, "--table", flightsTable)
+	b.open(url)
+	b.wait("#tables", "destination")
+	b.do(chromedp.Focus("#text"))
+	b.keys(kb.Enter, control) // the editor is empty
+	b.wait("#status", "20 rows in")
+	b.wait("#rows tbody tr:first-child", "ORD")
+	if text := b.text("#rows .number"); !strings.Contains(eval[string](b, "document.querySelector('#rows tbody .number').textContent"), "16698") {
+		t.Errorf("a number with marks is copied as %q", text)
+	}
+	if mark := eval[string](b, "getComputedStyle(document.querySelector('#rows .thousands'), '::before').content"); mark != `","` {
+		t.Errorf("the mark of thousands is %s", mark)
+	}
+	for range 4 { // three results each, of which the server keeps eight in all
+		b.do(chromedp.Click("#tables summary a"))
+		b.wait("#view-table [role=status]", "300,000 rows, 5 columns")
+		b.do(chromedp.Click("header nav a"))
+	}
+	b.do(chromedp.Click("#tables summary a"))
+	b.wait("#view-table [role=status]", "300,000 rows, 5 columns")
+	b.wait("#view-table", "ORD: 5.6 %")
+	if n := eval[int](b, "document.querySelectorAll('#view-table .histogram').length"); n != 5 {
+		t.Errorf("%d histograms of 5 columns", n)
+	}
+	if n := eval[int](b, "document.querySelectorAll('#view-table table:not(.summary) tbody tr').length"); n != 20 {
+		t.Errorf("%d first rows", n)
+	}
+	b.picture("table")
+	b.do(chromedp.Click("header nav a"), chromedp.Click("#rows th.number button"))
+	b.wait("#rows th[aria-sort=ascending]", "n") // the result is still there
+	b.draws()
+	b.statement("select dely from flights")
+	b.keys(kb.Enter, control)
+	b.wait("#place", "did you mean delay")
+	b.run("dely", 0)
+	b.wait("#runs", "failed")
+	b.open("about:blank")
+	b.open(url + "#query/" + neturl.PathEscape("select 'a/b%20' as \"é#\""))
+	b.wait("#tables", "destination")
+	if text := eval[string](b, "document.querySelector('#text').value"); text != "select 'a/b%20' as \"é#\"" {
+		t.Errorf("the link gives %q", text)
+	}
+	if n := eval[string](b, "document.querySelector('#result').hidden + ''"); n != "true" {
+		t.Error("a link ran its statement")
+	}
+	b.do(chromedp.Click("#link"))
+	b.wait("#status", "The address of this page has the statement")
+	if hash := eval[string](b, "decodeURIComponent(location.hash)"); hash != "#query/select 'a/b%20' as \"é#\"" {
+		t.Errorf("the address has %q", hash)
+	}
+}
+
+// draws draws lines by day, with a colour for each carrier of a second key.
+func (b *browser) draws() {
+	b.statement("select date_trunc('month', date)::date as month, origin, count(*) as flights from flights where origin in ('ORD', 'ATL') group by all order by flights")
+	b.keys(kb.Enter, control)
+	b.wait("#status", "13 rows in")
+	b.do(chromedp.Focus("#tab-rows"))
+	b.keys(kb.ArrowRight)
+	b.wait("#panel-chart", "The values as a table")
+	const goesBack = `[...document.querySelectorAll('#panel-chart polyline')].filter((line) => {
+		const x = line.getAttribute('points').trim().split(' ').map((p) => Number(p.split(',')[0]));
+		return x.some((v, i) => i && v <= x[i - 1]);
+	}).length`
+	if n := eval[int](b, goesBack); n != 0 {
+		b.t.Errorf("%d lines go back", n)
+	}
+	if n := eval[int](b, "document.querySelectorAll('#panel-chart polyline').length"); n != 2 {
+		b.t.Errorf("%d lines of 2 origins", n)
+	}
+	b.picture("lines")
+	b.do(chromedp.Focus("#tab-rows"))
+	b.keys(" ")
+}
+
+// Would catch a file that is not taken where the server allows it, or is offered where not.
+func TestPageUploads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "my visits.csv")
+	if err := os.WriteFile(file, []byte("city,visits\nUlm,3\nJena,5\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := startBrowser(t)
+	b.open(serve(t, "--table", flightsTable))
+	b.wait("#tables", "destination")
+	if eval[bool](b, "document.querySelector('#file').checkVisibility()") {
+		t.Error("a server without --uploads offers to take files")
+	}
+	b.open(serve(t, "--allow-files", t.TempDir(), "--uploads", "1MiB"))
+	b.do(chromedp.WaitVisible("#upload"), chromedp.SetUploadFiles("#file", []string{file}))
+	b.wait("#status", "is at the server")
+	b.do(chromedp.Focus("#text"))
+	b.keys(kb.Enter, control)
+	b.wait("#status", "2 rows in")
+	b.wait("#rows", "Jena")
+	b.picture("upload")
 }
 
 // Would catch a statement that cannot be cancelled by keys, and runs that are not listed.
@@ -374,7 +489,7 @@ func (b *browser) statementReport(url string) {
 	b.wait("#status", "1 row in")
 	b.open(url + "api/runs/" + b.run("flights", 0) + "/report")
 	b.wait("body", "worker 0")
-	box := eval[[]float64](b, "(() => { const r = document.querySelector('.timeline > svg').getBoundingClientRect(); return [r.left, r.top, r.width, r.height] })()")
+	box := eval[[]float64](b, "(() => { const e = document.querySelector('.timeline > svg'); e.scrollIntoView(); const r = e.getBoundingClientRect(); return [r.left, r.top, r.width, r.height] })()")
 	y := box[1] + box[3]/2
 	b.do(chromedp.DragAndDropXY(box[0]+box[2]*.4, y, box[0]+box[2]*.5, y))
 	if width := eval[float64](b, "document.querySelector('.spans').viewBox.baseVal.width"); width < 90 || width > 110 {

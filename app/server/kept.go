@@ -121,6 +121,24 @@ func (s *Session) Kept(runID int64) (k *Kept, release func() error, err error) {
 	return k, k.table.Release, nil
 }
 
+// Discard drops the rows that Keep has kept of a run, whose client does not look at them any more.
+func (s *Session) Discard(runID int64) error {
+	k, release, err := s.Kept(runID)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	i := slices.Index(s.kept, k)
+	if i >= 0 { // else another call was faster
+		s.kept = slices.Delete(s.kept, i, i+1)
+	}
+	s.mu.Unlock()
+	if i < 0 {
+		return release()
+	}
+	return errors.Join(k.drop(), release())
+}
+
 // drop gives back what the session holds of the rows. It does not wait for rows that are being
 // sorted: who sorts them may wait for a place in the queue that the caller has.
 func (k *Kept) drop() error {

@@ -93,6 +93,22 @@ func (s *Service) rows(r *request) (err error) {
 	return nil
 }
 
+// dropRows drops a result that the page does not look at any more.
+func (s *Service) dropRows(r *request) error {
+	if r.session == nil {
+		return errNoSession
+	}
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: there is no run %q", server.ErrUnknown, r.PathValue("id"))
+	}
+	if err := r.session.Discard(id); err != nil {
+		return err
+	}
+	answer(r.w, http.StatusOK, struct{}{})
+	return nil
+}
+
 // cellBytes returns how many bytes a cell may have in a page of `cells` cells.
 func cellBytes(cells int64) int {
 	return int(min(max(pageBytesMax/max(cells, 1), cellBytesMin), cellBytesMax))

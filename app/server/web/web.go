@@ -120,6 +120,7 @@ func (s *Service) pages() http.Handler {
 		"GET /api/results/{id}":          s.rows,
 		"GET /api/results/{id}/chart":    s.chart,
 		"GET /api/results/{id}/file":     s.file,
+		"POST /api/results/{id}/drop":    s.dropRows,
 		"GET /api/samples":               s.samplesSince,
 		"POST " + uploadsPath + "{name}": s.upload,
 	} {

@@ -252,6 +252,11 @@ func TestStatement(t *testing.T) {
 	if status, _, _ := s.another().ask(fmt.Sprint("/api/results/", id), nil); status != http.StatusConflict {
 		t.Errorf("a browser without a session: %d", status)
 	}
+	for _, want := range []int{http.StatusOK, http.StatusNotFound} { // the second time, it is gone
+		if status, _, _ := s.ask(fmt.Sprint("/api/results/", id, "/drop"), object{}); status != want {
+			t.Errorf("dropping a result: %d, want %d", status, want)
+		}
+	}
 	if status, _, _ := s.ask("/api/results/999", nil); status != http.StatusNotFound {
 		t.Errorf("a result that is not there: %d", status)
 	}
@@ -291,7 +296,7 @@ func TestWrongStatement(t *testing.T) {
 	if status, answer, _ := s.ask("/api/statements", object{"text": "SELECT n FROM t WHERE n = ?"}); status != http.StatusBadRequest {
 		t.Errorf("parameters: %d %s", status, answer)
 	}
-	if status, _, _ := s.ask("/api/statements", object{"text": strings.Repeat("x", 2<<20)}); status != http.StatusRequestEntityTooLarge {
+	if status, _, _ := s.ask("/api/statements", object{"text": strings.Repeat("x", 1<<20)}); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large request: %d", status)
 	}
 	_, failed := s.run("SELECT CAST(s AS BIGINT) FROM t")

@@ -20,14 +20,22 @@ export async function call(path, body, signal) {
   return ask(path, body, signal);
 }
 
-async function ask(path, body, signal) {
-  const post =
+// send uploads a file, and returns by which name statements read it.
+export const send = async (file) =>
+  (await request("uploads/" + encodeURIComponent(file.name), { method: "POST", body: file })).name;
+
+const ask = (path, body, signal) =>
+  request(
+    path,
     body === undefined
-      ? {}
-      : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+      ? { signal }
+      : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal },
+  );
+
+async function request(path, options) {
   let response;
   try {
-    response = await fetch("api/" + path, { ...post, signal });
+    response = await fetch("api/" + path, options);
   } catch (e) {
     if (e.name === "AbortError") throw e;
     throw new ApiError(0, { message: "The server does not answer." });
@@ -76,6 +84,23 @@ export function seconds(s) {
 export function notice(text) {
   $("notice").textContent = text;
   $("notice").hidden = !text;
+}
+
+// finished runs a statement to its end, and returns the run. tell is called while it runs; a signal that is aborted
+// cancels it.
+export async function finished(text, signal, tell) {
+  const { id } = await call("statements", { text });
+  for (let n = 0; ; n++) {
+    if (signal.aborted) {
+      await call(`runs/${id}/cancel`, {});
+      throw signal.reason;
+    }
+    const run = await call("runs/" + id);
+    if (run.state === "done") return run;
+    if (!["running", "waiting"].includes(run.state)) throw new ApiError(0, { message: run.error ?? run.state });
+    tell(run);
+    await new Promise((done) => setTimeout(done, Math.min(20 * 1.5 ** n, 250)));
+  }
 }
 
 // repeat calls f again and again while the page is seen, until it returns or resolves to false. wait

@@ -2,8 +2,22 @@
 import { call, element, picture } from "./api.js";
 import { orderOf } from "./rows.js";
 
-// showChart shows a chart of a run's result: at first of the first column that is no number, and the first
-// that is.
+// choiceOf returns what a chart shows at first: of a date, or of the first key, the first number, and where there is a
+// second key of text, a colour for each of its values.
+function choiceOf(columns, numbers) {
+  const dates = columns.findIndex((c) => c.date),
+    texts = columns.map((c, i) => i).filter((i) => !columns[i].number && !columns[i].date);
+  let x = dates >= 0 ? dates : (texts[0] ?? numbers[0]);
+  if (dates < 0 && numbers[0] === 0 && texts.length && numbers.length > 1) x = 0; // a key of numbers, then of texts
+  return {
+    kind: columns[x].date || columns[x].number ? "line" : "bar",
+    x,
+    by: texts.find((i) => i !== x) ?? -1,
+    y: [numbers.find((i) => i !== x)],
+  };
+}
+
+// showChart shows a chart of a run's result.
 export async function showChart(panel, run) {
   panel.replaceChildren();
   const columns = run.result?.columns ?? [],
@@ -12,21 +26,15 @@ export async function showChart(panel, run) {
     panel.replaceChildren(element("p", { class: "dim" }, "A chart needs two columns, and numbers in one of them."));
     return;
   }
-  const dates = columns.findIndex((c) => c.date),
-    texts = columns.findIndex((c) => !c.number);
-  const first = dates >= 0 ? dates : texts >= 0 ? texts : numbers[0];
-  const choice = {
-    kind: columns[first].date || columns[first].number ? "line" : "bar",
-    x: first,
-    y: [numbers.find((i) => i !== first)],
-  };
+  const choice = choiceOf(columns, numbers);
   const place = element("figure", { class: "chart", "aria-live": "polite" });
   const draw = async () => {
-    const y = choice.y.map((i) => "&y=" + i).join("");
+    const y = choice.y.map((i) => "&y=" + i).join(""),
+      by = choice.by < 0 ? "" : "&by=" + choice.by;
     if (!y) return place.replaceChildren("Choose a column of numbers.");
     try {
       place.replaceChildren(
-        ...drawn(await call(`results/${run.id}/chart?kind=${choice.kind}&x=${choice.x}${y}${orderOf()}`), run, choice),
+        ...drawn(await call(`results/${run.id}/chart?kind=${choice.kind}&x=${choice.x}${by}${y}${orderOf()}`), run, choice),
       );
     } catch (e) {
       place.replaceChildren(element("p", { class: "error", role: "alert" }, e.message));
@@ -44,10 +52,14 @@ export async function showChart(panel, run) {
     });
     return element("label", {}, label + " ", s);
   };
+  const boxes = new Map();
+  const check = () => boxes.forEach((input, i) => (input.checked = choice.y.includes(i)));
   const box = (i) => {
     const input = element("input", { type: "checkbox", checked: choice.y.includes(i) });
+    boxes.set(i, input);
     input.addEventListener("change", () => {
-      choice.y = input.checked ? [...choice.y, i].slice(-8) : choice.y.filter((other) => other !== i);
+      choice.y = input.checked ? [...choice.y, i].slice(choice.by < 0 ? -8 : -1) : choice.y.filter((other) => other !== i);
+      check();
       draw();
     });
     return element("label", {}, input, " ", columns[i].name);
@@ -76,6 +88,16 @@ export async function showChart(panel, run) {
           choice.x = Number(v);
         },
       ),
+      select(
+        "colour",
+        choice.by,
+        [[-1, "each number"], ...columns.map((c, i) => [i, c.name]).filter(([i]) => !columns[i].number)],
+        (v) => {
+          choice.by = Number(v);
+          if (choice.by >= 0) choice.y = choice.y.slice(-1); // the values of one number
+          check();
+        },
+      ),
       element("fieldset", {}, element("legend", {}, "Numbers"), ...numbers.map(box)),
     ),
     place,
@@ -85,7 +107,7 @@ export async function showChart(panel, run) {
 
 // drawn returns the picture of a chart, and its values as a table for who does not see pictures.
 function drawn({ picture: svg, note, values }, run, choice) {
-  const names = [choice.x, ...choice.y].map((i) => run.result.columns[i].name);
+  const names = [choice.x, ...(choice.by < 0 ? [] : [choice.by]), ...choice.y].map((i) => run.result.columns[i].name);
   return [
     picture(svg),
     element("figcaption", { class: "dim" }, note),
@@ -104,7 +126,7 @@ function drawn({ picture: svg, note, values }, run, choice) {
             "tbody",
             {},
             ...values.map((row) =>
-              element("tr", {}, ...row.map((v, i) => element("td", { class: i ? "number" : "" }, v ?? "NULL"))),
+              element("tr", {}, ...row.map((v, i) => element("td", { class: i >= names.length - choice.y.length ? "number" : "" }, v ?? "NULL"))),
             ),
           ),
         ),

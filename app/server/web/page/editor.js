@@ -1,6 +1,7 @@
 // The editor: a text area, whose text is shown with colours behind it, and a list of completions.
-import { $, call, element, notice } from "./api.js";
+import { $, call, element, notice, send } from "./api.js";
 import { nameText, offersFor } from "./complete.js";
+import { selectAll } from "./table.js";
 
 const token =
   /(--[^\n]*|\/\*[^]*?(?:\*\/|$))|('(?:[^']|'')*'?)|("(?:[^"]|"")*"?)|(\d+(?:\.\d+)?(?:e[+-]?\d+)?)|([A-Za-z_]\w*)|[^]/gi;
@@ -33,7 +34,35 @@ export async function startEditor() {
   paint();
   refreshTables();
   area.focus();
-  return { text: () => area.value, set: replaceAll, wrong, refreshTables };
+  document.addEventListener("edit", (e) => replaceAll(e.detail));
+  $("file").addEventListener("change", upload);
+  return { text: () => area.value, set: replaceAll, wrong, refreshTables, example: () => example };
+}
+
+// upload sends files to the server, and writes a statement that reads the last.
+async function upload() {
+  const input = $("file");
+  try {
+    for (const file of input.files) {
+      $("status").textContent = `Sending ${file.name}`;
+      replaceAll(selectAll(await send(file)));
+      $("status").textContent = `${file.name} is at the server.`;
+    }
+  } catch (e) {
+    $("status").textContent = "";
+    wrong(e.message);
+  }
+  input.value = ""; // so that the same file can be chosen again
+}
+
+let example = ""; // a statement that runs
+
+// exampleOf counts the rows of a table by its first key of text; without a table, those of numbers.
+function exampleOf(tables) {
+  const t = tables.find((t) => t.columns.length);
+  if (!t) return "SELECT i % 10 AS k, sum(i) AS total\nFROM range(1000000) AS r(i)\nGROUP BY k\nORDER BY k";
+  const key = t.columns.find((c) => c.type === "VARCHAR") ?? t.columns[0];
+  return `SELECT ${nameText(key.name)}, count(*) AS n\nFROM ${nameText(t.name)}\nGROUP BY ${nameText(key.name)}\nORDER BY n DESC\nLIMIT 20`;
 }
 
 function replaceAll(text) {
@@ -115,7 +144,16 @@ async function refreshTables() {
         element(
           "details",
           { open: words.tables.length < 4 },
-          element("summary", {}, t.name + (t.temporary ? " (own)" : "")),
+          element(
+            "summary",
+            {},
+            element(
+              "a",
+              { href: "#table/" + encodeURIComponent(t.name), title: "First rows, and what is in the columns" },
+              t.name,
+            ),
+            t.temporary ? " (own)" : "",
+          ),
           t.error ? element("p", { class: "error" }, t.error) : null,
           element(
             "ul",
@@ -129,7 +167,8 @@ async function refreshTables() {
   );
   if (!words.tables.length)
     $("tables").replaceChildren(element("li", { class: "dim" }, "none: mpga serve --table NAME=PATH"));
-  $("text").placeholder = words.tables.length ? `SELECT … FROM ${nameText(words.tables[0].name)}` : "SELECT …";
+  example = exampleOf(words.tables);
+  $("text").placeholder = `${example}\n\nRun runs this example.`;
 }
 
 // Completions: the word before the caret, the list, and which of it is selected.

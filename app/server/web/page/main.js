@@ -4,9 +4,11 @@ import { startEditor } from "./editor.js";
 import { startQuery } from "./query.js";
 import { showRun, showRuns, showBusy } from "./runs.js";
 import { showServer } from "./meters.js";
+import { showTable } from "./table.js";
 
 const views = {
-  query: { show: () => {} },
+  query: { show: (_, text) => text && open(text) },
+  table: { show: showTable, nav: "query" },
   runs: { show: showRuns },
   run: { show: showRun, nav: "runs" },
   server: { show: showServer },
@@ -14,9 +16,26 @@ const views = {
 
 let leave = new AbortController(); // aborted when another view is shown
 
-// route shows the view that the address names: #query, #runs, #run/12, #server.
+// open takes the statement of a link into the editor, and out of the address, which a statement that is edited has not.
+function open(text) {
+  document.dispatchEvent(new CustomEvent("edit", { detail: text }));
+  history.replaceState(null, "", "#query");
+}
+
+// argumentOf decodes what an address has after the name of a view.
+function argumentOf(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    notice("The address of this page is cut, or has been changed: it cannot be read.");
+    return "";
+  }
+}
+
+// route shows the view that the address names: #query, #query/SELECT..., #table/flights, #runs, #run/12, #server.
 function route() {
-  const [name, argument] = location.hash.slice(1).split("/");
+  const [, name, rest] = /^#?([^/]*)\/?(.*)$/s.exec(location.hash),
+    argument = argumentOf(rest);
   const shown = views[name] ? name : "query";
   leave.abort();
   leave = new AbortController();
@@ -25,25 +44,26 @@ function route() {
     if (link.hash === "#" + (views[shown].nav ?? shown)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = shown === "query" ? "mpga" : `mpga: ${shown} ${argument ?? ""}`;
+  document.title = shown === "query" ? "mpga" : `mpga: ${shown} ${argument}`.trim();
   views[shown].show(leave.signal, argument);
 }
 
 async function begin() {
   try {
-    const { client, version, tokens } = await call("session", {});
+    const { client, version, tokens, uploads } = await call("session", {});
     $("view-sign-in").hidden = true;
     $("who").textContent = [version, client].filter(Boolean).join(" · ");
     $("sign-out").hidden = !tokens;
+    $("upload").hidden = !uploads;
     notice("");
   } catch (e) {
     if (e.status !== 401) notice(e.message);
     return;
   }
   setInterval(() => call("session", {}).catch(() => {}), 60e3); // so that results stay while the page is open
+  startQuery(await startEditor());
   route();
   window.addEventListener("hashchange", route);
-  startQuery(await startEditor());
   showBusy();
 }
 

@@ -1,8 +1,9 @@
 // The view of a statement: running it, its progress, its history, and the tabs of its result.
 import { $, ApiError, bytes, call, element, plural, seconds } from "./api.js";
 import { showChart } from "./chart.js";
+import { planTree } from "./plan.js";
 import { showRows } from "./rows.js";
-import { timelineOf } from "./runs.js";
+import { planOf, timelineOf } from "./runs.js";
 
 let editor,
   run = null; // run is the latest run of the page
@@ -12,6 +13,7 @@ export function startQuery(of) {
   $("run").addEventListener("click", start);
   $("cancel").addEventListener("click", cancel);
   $("explain").addEventListener("click", explain);
+  $("link").addEventListener("click", link);
   $("view-query").addEventListener("keydown", (e) => {
     if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
       e.preventDefault();
@@ -31,26 +33,25 @@ export function startQuery(of) {
   });
   $("history").addEventListener("change", (e) => {
     if (e.target.value === "clear") localStorage.removeItem("mpga-history");
-    else if (e.target.value) editor.set(history()[Number(e.target.value)]);
+    else if (e.target.value) editor.set(remembered()[Number(e.target.value)]);
     showHistory();
   });
-  document.addEventListener("edit", (e) => {
-    editor.set(e.detail);
+  document.addEventListener("edit", () => {
     location.hash = "#query";
   });
   showHistory();
 }
 
-const history = () => JSON.parse(localStorage.getItem("mpga-history") ?? "[]");
+const remembered = () => JSON.parse(localStorage.getItem("mpga-history") ?? "[]");
 
 function remember(text) {
-  const list = [text, ...history().filter((t) => t !== text)].slice(0, 100);
+  const list = [text, ...remembered().filter((t) => t !== text)].slice(0, 100);
   localStorage.setItem("mpga-history", JSON.stringify(list));
   showHistory();
 }
 
 function showHistory() {
-  const list = history();
+  const list = remembered();
   $("history").replaceChildren(
     element("option", { value: "" }, "…"),
     ...list.map((text, i) => element("option", { value: i }, text.replace(/\s+/g, " ").slice(0, 80))),
@@ -68,8 +69,21 @@ function failed(e) {
   say("");
 }
 
+// link puts the statement in the page's address, and copies that: who opens it finds the statement in the editor, and
+// runs it or not.
+async function link() {
+  history.replaceState(null, "", "#query/" + encodeURIComponent(editor.text()));
+  try {
+    await navigator.clipboard.writeText(location.href);
+    say("The address of this page has the statement, and is copied.");
+  } catch {
+    say("The address of this page has the statement: copy it from there.");
+  }
+}
+
 async function start() {
-  if (!editor.text().trim() || !$("cancel").disabled) return;
+  if (!$("cancel").disabled) return;
+  if (!editor.text().trim()) editor.set(editor.example());
   editor.wrong("");
   $("result").hidden = true;
   remember(editor.text());
@@ -140,7 +154,7 @@ async function cancel() {
 async function explain() {
   editor.wrong("");
   try {
-    $("plan").textContent = (await call("explain", { text: editor.text() })).plan;
+    $("plan").replaceChildren(planTree((await call("explain", { text: editor.text() })).plan));
     show(false);
   } catch (e) {
     failed(e);
@@ -165,7 +179,7 @@ const panels = {
   "tab-rows": () => showRows(run),
   "tab-chart": () => showChart($("panel-chart"), run),
   "tab-plan": async () => {
-    $("plan").textContent = (await call(`runs/${run.id}/plan`)).plan;
+    $("plan").replaceChildren(await planOf(run.id));
   },
   "tab-time": async () => {
     $("panel-time").replaceChildren(
@@ -186,11 +200,13 @@ async function choose(tab) {
     other.tabIndex = other === tab ? 0 : -1;
     $(other.getAttribute("aria-controls")).hidden = other !== tab;
   }
-  if (shown.has(tab.id)) return;
-  shown.add(tab.id);
-  try {
-    await panels[tab.id]();
-  } catch (e) {
-    failed(e);
+  if (!shown.has(tab.id)) {
+    shown.add(tab.id);
+    try {
+      await panels[tab.id]();
+    } catch (e) {
+      failed(e);
+    }
   }
+  if (tab.id !== "tab-rows") $("result").scrollIntoView({ block: "nearest" });
 }

@@ -1,6 +1,53 @@
 // The rows of a result: a page of them at a time, in the order of a column, and files of all of them.
 import { $, call, counted, element, plural } from "./api.js";
 
+// marked returns a number as it was written, with marks of thousands from five digits on. The marks are pictures of the
+// style: what is copied has none.
+function marked(text) {
+  const [, sign, whole, rest] = /^(-?)(\d*)(.*)$/s.exec(text);
+  if (whole.length < 5) return [text];
+  const first = whole.length % 3 || 3;
+  return [
+    sign + whole.slice(0, first),
+    ...whole
+      .slice(first)
+      .match(/\d{3}/g)
+      .map((three) => element("span", { class: "thousands" }, three)),
+    rest,
+  ];
+}
+
+// cells returns the values of a row as elements.
+export const cells = (row, columns) =>
+  row.map((cell, i) =>
+    cell === null
+      ? element("td", { class: columns[i].number ? "null number" : "null" }, "NULL")
+      : element(
+          "td",
+          { class: columns[i].number ? "number" : "", title: cell.length > 40 ? cell : null },
+          ...(columns[i].number ? marked(cell) : [cell]),
+        ),
+  );
+
+// heads returns the names and types of columns as elements.
+export const heads = (columns) =>
+  element(
+    "thead",
+    {},
+    element(
+      "tr",
+      {},
+      ...columns.map((c) =>
+        element(
+          "th",
+          { scope: "col", class: c.number ? "number" : "" },
+          c.name,
+          element("small", { class: "dim" }, c.type),
+        ),
+      ),
+    ),
+  );
+
 const pageRows = 100;
 
 // sorting is how the rows of a result are ordered, as addresses of the server have it.
@@ -123,17 +170,8 @@ function table(run, page) {
       ),
     );
   });
-  const rows = page.cells.map((cells, n) =>
-    element(
-      "tr",
-      {},
-      element("td", { class: "count" }, counted(page.offset + n + 1)),
-      ...cells.map((cell, i) =>
-        cell === null
-          ? element("td", { class: columns[i].number ? "null number" : "null" }, "NULL")
-          : element("td", { class: columns[i].number ? "number" : "", title: cell.length > 40 ? cell : null }, cell),
-      ),
-    ),
+  const rows = page.cells.map((row, n) =>
+    element("tr", {}, element("td", { class: "count" }, counted(page.offset + n + 1)), ...cells(row, columns)),
   );
   $("rows").replaceChildren(
     element("caption", { class: "hidden" }, plural(page.rows, "row")),

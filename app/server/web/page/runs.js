@@ -1,5 +1,6 @@
 // The views of all runs and of one: progress, plan, timeline, figures.
-import { $, bytes, call, counted, element, notice, picture, repeat, seconds } from "./api.js";
+import { $, bytes, call, counted, element, notice, picture, plural, repeat, seconds } from "./api.js";
+import { planTree } from "./plan.js";
 
 // showBusy shows beside the view's name how many statements run, and wait.
 export function showBusy() {
@@ -99,12 +100,21 @@ const canceller = (run) =>
 // timelineOf returns a picture of when a run did what.
 export const timelineOf = async (id) => element("div", {}, picture(await call(`runs/${id}/timeline`)));
 
+// planOf returns the plan of a run as elements, or why it is not known.
+export async function planOf(id) {
+  try {
+    return planTree((await call(`runs/${id}/plan`)).plan);
+  } catch (e) {
+    return element("p", { class: "dim" }, e.message);
+  }
+}
+
 // showRun shows a run; while it runs, again and again.
 export async function showRun(signal, id) {
   const view = $("view-run");
   view.replaceChildren();
   const head = element("div", { "aria-live": "polite" }),
-    plan = element("pre", {}),
+    plan = element("div", {}),
     time = element("div", {}),
     figures = element("div", {});
   repeat(
@@ -127,15 +137,8 @@ export async function showRun(signal, id) {
           plan,
           figures,
         );
-        call(`runs/${id}/plan`).then(
-          (p) => {
-            plan.textContent = p.plan;
-          },
-          (e) => {
-            plan.textContent = e.message;
-          },
-        );
       }
+      if (!plan.firstChild || !live(run)) plan.replaceChildren(await planOf(id)); // of a run that has ended, what it did
       head.replaceChildren(...about(run));
       // A timeline that the reader has zoomed stays as it is until the run has ended.
       if (run.record && (!live(run) || !time.contains(document.activeElement)))
@@ -167,14 +170,14 @@ function about(run) {
       "p",
       {},
       element("b", { class: "state-" + run.state }, run.state),
-      ` after ${seconds(run.elapsed)}${run.waited > 0.001 ? `, ${seconds(run.waited)} of it waiting for a place` : ""}, ${counted(run.rows)} rows`,
+      ` after ${seconds(run.elapsed)}${run.waited > 0.001 ? `, ${seconds(run.waited)} of it waiting for a place` : ""}, ${plural(run.rows, "row")}`,
     ),
     live(run) && p
       ? element(
           "p",
           {},
           element("progress", { max: 1, value: p.fraction >= 0 ? p.fraction : null, "aria-label": "Progress" }),
-          ` ${p.phase}, ${counted(p.rowsRead)} rows read`,
+          ` ${p.phase}, ${plural(p.rowsRead, "row")} read`,
         )
       : null,
     run.error ? element("pre", { class: run.state === "failed" ? "error" : "dim" }, run.error) : null,
