@@ -288,7 +288,7 @@ func (b *browser) tabs() {
 	b.picture("chart")
 	b.keys(kb.ArrowRight)
 	b.wait("#plan .did", "in ") // how long it took
-	b.wait("#plan", "228 groups")
+	b.wait("#plan", "221 groups")
 	b.picture("plan")
 	const fold = "#plan > ul > li > details"
 	b.do(chromedp.Focus(fold + " > summary"))

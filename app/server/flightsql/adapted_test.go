@@ -148,6 +148,15 @@ func TestPrepared(t *testing.T) {
 	if got, err := ask(ctx, c, "SELECT * FROM few"); err != nil || got != "6" {
 		t.Errorf("a view: %q, %v", got, err)
 	}
+	three := tableOf(t, []arrow.Field{{Name: "p", Type: arrow.PrimitiveTypes.Int64}}, []int64{3})
+	given, err := c.Prepare(ctx, "CREATE TABLE given AS SELECT n FROM t WHERE n < ?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given.SetParameters(three)
+	if n, err := given.ExecuteUpdate(ctx); err != nil || n != 3 {
+		t.Errorf("a table by a parameter: %d rows, %v", n, err)
+	}
 	if _, err := c.ExecuteUpdate(ctx, "CREATE TABLE mine AS SELECT 1"); err == nil {
 		t.Error("a name that is taken is no error")
 	}

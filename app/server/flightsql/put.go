@@ -178,11 +178,11 @@ func (f *service) put(stream flight.FlightService_DoPutServer) error {
 		}
 		result = &pb.DoPutPreparedStatementResult{PreparedStatementHandle: cmd.GetPreparedStatementHandle()}
 	case *pb.CommandPreparedStatementUpdate:
-		rows, err := f.of.executePrepared(stream.Context(), cmd.GetPreparedStatementHandle())
+		n, err := f.of.executePrepared(stream.Context(), cmd.GetPreparedStatementHandle(), rows)
 		if err != nil {
 			return err
 		}
-		result = &pb.DoPutUpdateResult{RecordCount: rows}
+		result = &pb.DoPutUpdateResult{RecordCount: n}
 	case *pb.CommandStatementUpdate:
 		rows, err := f.of.update(stream.Context(), cmd.GetQuery())
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/mpga/mpga/app/server"
 	"github.com/mpga/mpga/engine"
@@ -23,13 +24,18 @@ func (s *Service) update(ctx context.Context, text string) (rows int64, err erro
 	return rows, errors.Join(err, session.Forget(st.Handle))
 }
 
-// executePrepared does the same with a statement that is prepared.
-func (s *Service) executePrepared(ctx context.Context, handle []byte) (rows int64, err error) {
+// executePrepared does the same with a statement that is prepared, whose parameters have the values that the client sends.
+func (s *Service) executePrepared(ctx context.Context, handle []byte, values io.Reader) (rows int64, err error) {
 	session, st, err := s.statement(ctx, handle)
 	if err != nil {
 		return 0, err
 	}
 	defer session.Hold()()
+	if len(st.Parameters) > 0 {
+		if err := st.BindStream(ctx, values); err != nil {
+			return 0, toldOfRows(err)
+		}
+	}
 	return executeOnly(ctx, st)
 }
 

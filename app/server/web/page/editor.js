@@ -13,6 +13,7 @@ let wrongAt = -1; // where the server says that the text is wrong; -1 where it i
 export async function startEditor() {
   const area = $("text");
   area.value = localStorage.getItem("mpga-draft") ?? "";
+  document.addEventListener("edit", (e) => replaceAll(e.detail));
   try {
     const { functions, keywords } = await call("functions");
     Object.assign(words, { functions, keywords: new Set(keywords) });
@@ -34,7 +35,6 @@ export async function startEditor() {
   paint();
   refreshTables();
   area.focus();
-  document.addEventListener("edit", (e) => replaceAll(e.detail));
   $("file").addEventListener("change", upload);
   return { text: () => area.value, set: replaceAll, wrong, refreshTables, example: () => example };
 }

@@ -61,9 +61,10 @@ async function begin() {
     return;
   }
   setInterval(() => call("session", {}).catch(() => {}), 60e3); // so that results stay while the page is open
-  startQuery(await startEditor());
+  const editor = startEditor(); // from here on it takes the statement of a link
   route();
   window.addEventListener("hashchange", route);
+  startQuery(await editor);
   showBusy();
 }
 
