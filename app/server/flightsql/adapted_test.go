@@ -148,7 +148,12 @@ func TestPrepared(t *testing.T) {
 	if got, err := ask(ctx, c, "SELECT * FROM few"); err != nil || got != "6" {
 		t.Errorf("a view: %q, %v", got, err)
 	}
-	three := tableOf(t, []arrow.Field{{Name: "p", Type: arrow.PrimitiveTypes.Int64}}, []int64{3})
+	three, _, err := array.RecordFromJSON(memory.DefaultAllocator,
+		arrow.NewSchema([]arrow.Field{{Name: "1", Type: arrow.PrimitiveTypes.Int64}}, nil), strings.NewReader(`[{"1": 3}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer three.Release()
 	given, err := c.Prepare(ctx, "CREATE TABLE given AS SELECT n FROM t WHERE n < ?")
 	if err != nil {
 		t.Fatal(err)
