@@ -27,7 +27,7 @@ type Uploads struct {
 	most int64    // bytes of all files together
 
 	mu   sync.Mutex
-	used int64 // bytes of the files there are, and of those that are being taken
+	used int64 // bytes of the files there are, and of files that are being taken
 }
 
 // partPrefix begins the names of files that are being taken. Readers of folders leave such names out.
@@ -152,7 +152,8 @@ func cleanName(name string) (string, error) {
 		return "", fmt.Errorf("a file needs a name of 1 to %d letters", nameBytesMax)
 	}
 	if !dataset.IsDataFile(name) {
-		return "", fmt.Errorf("%s has no ending of a file that mpga reads, such as .csv, .json, .parquet, .arrow or .csv.gz", name)
+		const why = "%s has no ending of a file that mpga reads, such as .csv, .json, .parquet, .arrow or .csv.gz"
+		return "", fmt.Errorf(why, name)
 	}
 	return name, nil
 }

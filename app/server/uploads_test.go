@@ -56,7 +56,8 @@ func TestUploadNames(t *testing.T) {
 		{"a.csv", "uploads/a.csv"}, {"a.csv", "uploads/a-2.csv"}, {"a.csv.gz", "uploads/a.csv.gz"},
 		{"../../etc/b.parquet", "uploads/b.parquet"}, {`C:\temp\c.JSON`, "uploads/c.JSON"}, {"_.-d.csv", "uploads/d.csv"},
 		{"Umsätze 2001'; DROP.tsv", "uploads/Ums_tze_2001___DROP.tsv"}, {"a\x00b\n.arrow", "uploads/a_b_.arrow"},
-		{"", ""}, {"..", ""}, {"a/", ""}, {"page.html", ""}, {"a.parquet.gz", ""}, {".csv", ""}, {strings.Repeat("a", 200) + ".csv", ""},
+		{"", ""}, {"..", ""}, {"a/", ""}, {"page.html", ""}, {"a.parquet.gz", ""}, {".csv", ""},
+		{strings.Repeat("a", 200) + ".csv", ""},
 	} {
 		got, err := u.Take(c.name, strings.NewReader("n\n1\n"))
 		if got != c.want || (err == nil) != (c.want != "") {
@@ -94,7 +95,8 @@ func TestUploadLimit(t *testing.T) {
 	if names := namesIn(t, dir); len(names) != 10 {
 		t.Errorf("%d files of 10 bytes in 100: %q", len(names), names)
 	}
-	if err := os.WriteFile(filepath.Join(dir, server.UploadsDir, ".upload-killed"), make([]byte, 1000), 0o666); err != nil {
+	left := filepath.Join(dir, server.UploadsDir, ".upload-killed")
+	if err := os.WriteFile(left, make([]byte, 1000), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	again := newUploads(t, dir, 110)

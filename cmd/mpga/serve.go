@@ -83,7 +83,8 @@ func (f *serveFlags) registerServer(flags *pflag.FlagSet) {
 	flags.StringVar(&f.allowFiles, "allow-files", "",
 		"let clients name files below `DIR`, or objects below a URL, behind FROM")
 	flags.StringVar(&f.uploads, "uploads", "",
-		"take files on the page of --http, of at most `SIZE` together, into the folder uploads below the DIR of --allow-files")
+		"take files on the page of --http, of at most `SIZE` together, into the folder uploads below the DIR of "+
+			"--allow-files")
 	flags.BoolVar(&f.private, "private", false,
 		"serve the process that started this: at a socket in a folder of the user's own, whose address "+
 			"is written to the standard output, until the standard input ends; clients may name every "+
@@ -210,7 +211,9 @@ func (f *serveFlags) namedTables(cmd *cobra.Command) (map[string]server.Table, e
 }
 
 // serve serves until the context is done, and then lets queries that run go on for a while.
-func (f *serveFlags) serve(ctx context.Context, out io.Writer, core *server.Server, taken *server.Uploads, secrets secrets) (err error) {
+func (f *serveFlags) serve(
+	ctx context.Context, out io.Writer, core *server.Server, taken *server.Uploads, secrets secrets,
+) (err error) {
 	flights, err := flightsql.New(flightsql.Options{
 		Server: core, Version: buildVersion(), Tokens: secrets.tokens, TLS: secrets.tls,
 		Report: writeReport, Logger: slog.Default(),

@@ -23,7 +23,9 @@ const socketPathBytesMax = 103
 // and has the command's context end with the standard input: the system closes the other end of that
 // when the process ends that started the server, however it ends. leave removes the folder.
 func (f *serveFlags) beginPrivate(cmd *cobra.Command) (leave func() error, err error) {
-	for _, name := range []string{"listen", "http", "allow-files", "uploads", "tls-cert", "tls-key", "tls-client-ca", "token-file"} {
+	for _, name := range []string{
+		"listen", "http", "allow-files", "uploads", "tls-cert", "tls-key", "tls-client-ca", "token-file",
+	} {
 		if cmd.Flags().Changed(name) {
 			return nil, usagef("--private has a socket of its own, for one user: it does not go with --%s", name)
 		}

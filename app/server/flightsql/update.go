@@ -24,7 +24,8 @@ func (s *Service) update(ctx context.Context, text string) (rows int64, err erro
 	return rows, errors.Join(err, session.Forget(st.Handle))
 }
 
-// executePrepared does the same with a statement that is prepared, whose parameters have the values that the client sends.
+// executePrepared does the same with a statement that is prepared, whose parameters have the values that the client
+// sends.
 func (s *Service) executePrepared(ctx context.Context, handle []byte, values io.Reader) (rows int64, err error) {
 	session, st, err := s.statement(ctx, handle)
 	if err != nil {

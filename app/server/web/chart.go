@@ -50,10 +50,12 @@ func (s *Service) chart(r *request) error {
 	case picture.Len() == 0:
 		note = "There is no number to draw."
 	case drawn < k.Rows:
-		note = fmt.Sprintf("The first %s of %s, in the order of the rows.", digits.Counted(drawn, "row"), humanize.Comma(k.Rows))
+		note = fmt.Sprintf("The first %s of %s, in the order of the rows.",
+			digits.Counted(drawn, "row"), humanize.Comma(k.Rows))
 	}
 	if by := distinct(c.By); by > chart.Colours {
-		note = strings.TrimSpace(fmt.Sprintf("%s Of %d values, those with the %d largest totals are shown.", note, by, chart.Colours))
+		const text = "%s Of %d values, the %d with the largest totals are shown."
+		note = strings.TrimSpace(fmt.Sprintf(text, note, by, chart.Colours))
 	}
 	answer(r.w, http.StatusOK, map[string]any{"picture": picture.String(), "note": note, "values": values})
 	return nil

@@ -243,7 +243,8 @@ func TestStatement(t *testing.T) {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
-	for _, path := range []string{"?offset=x", "?sort=9", "?limit=1.5", "/file?format=exe", "/chart?kind=pie&x=0&y=1", "/chart?kind=bar&x=0&y=2", "/chart?kind=bar&x=0", "/chart?kind=line&x=0&by=9&y=1",
+	for _, path := range []string{"?offset=x", "?sort=9", "?limit=1.5", "/file?format=exe", "/chart?kind=pie&x=0&y=1",
+		"/chart?kind=bar&x=0&y=2", "/chart?kind=bar&x=0", "/chart?kind=line&x=0&by=9&y=1",
 		"/chart?kind=line&x=0&by=2&y=1&y=1"} {
 		if status, text, _ := s.ask(fmt.Sprint("/api/results/", id, path), nil); status/100 != 4 || !strings.Contains(text, `"message"`) {
 			t.Errorf("%s: %d %s", path, status, text)
@@ -430,7 +431,8 @@ func TestUploads(t *testing.T) {
 	s := newSite(t, "", func(o *web.Options) { o.Uploads = uploads })
 	refused := newSite(t, "", nil)
 	refused.get("/api/session", object{}, nil)
-	if code, text, _ := refused.ask("/api/uploads/a.csv", "x"); code != http.StatusForbidden || !strings.Contains(text, "--uploads") {
+	code, text, _ := refused.ask("/api/uploads/a.csv", "x")
+	if code != http.StatusForbidden || !strings.Contains(text, "--uploads") {
 		t.Errorf("of a server without uploads: %d %s", code, text)
 	}
 	if code, _, _ := s.ask("/api/uploads/a.json", "x"); code != http.StatusConflict {
@@ -442,7 +444,8 @@ func TestUploads(t *testing.T) {
 	if taken.Name != "uploads/a.json" {
 		t.Errorf("taken as %q", taken.Name)
 	}
-	if code, text, _ := s.ask("/api/uploads/b.json", object{"n": strings.Repeat("a", 1<<20)}); code != http.StatusRequestEntityTooLarge {
+	code, text, _ = s.ask("/api/uploads/b.json", object{"n": strings.Repeat("a", 1<<20)})
+	if code != http.StatusRequestEntityTooLarge {
 		t.Errorf("beyond the limit: %d %s", code, text)
 	}
 	if code, _, _ := s.ask("/api/uploads/c.json", object{}, "Sec-Fetch-Site", "cross-site"); code != http.StatusForbidden {
