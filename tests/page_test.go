@@ -373,6 +373,45 @@ func TestPageTables(t *testing.T) {
 	}
 }
 
+// Would catch a table whose values have no histogram, or whose names need quotes, and that is shown as an error.
+func TestPageOddTables(t *testing.T) {
+	dir := t.TempDir()
+	const odd = `SELECT * FROM (VALUES
+		(1.5::DOUBLE, 'inf'::FLOAT, NULL::INTEGER, [1], {'a': 1}, TIMESTAMPTZ '2001-01-01 00:00:00+00', TIME '01:02:03', DATE '0001-01-01',
+			INTERVAL 1 MONTH, 99999999999999999999999999999999999999::DECIMAL(38,0), true, x'00', '<b>', TIMESTAMP 'infinity'),
+		('NaN', 1, NULL, NULL, NULL, TIMESTAMPTZ '2002-01-01 00:00:00+00', TIME '23:59:59', DATE '9999-12-31', NULL, 0, NULL, NULL, '', NULL)
+		) AS v(nan, inf, "none", list, struct, tz, "time", "select", span, "de""c", b, bytes, "it's <i>", never)`
+	if out, err := exec.Command(buildCommand(t), "sql", odd, "-o", filepath.Join(dir, "odd.arrow")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "empty.csv"), []byte("a,b\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b := startBrowser(t)
+	url := serve(t, "--table", `o"dd/ 50%=`+filepath.Join(dir, "odd.arrow"), "--table", "empty="+filepath.Join(dir, "empty.csv"))
+	b.open(url)
+	b.wait("#tables", `o"dd/ 50%`)
+	b.do(chromedp.Click("#tables summary a[href*=odd],#tables summary a[href*=dd]"))
+	b.wait("#view-table [role=status]", "2 rows, 14 columns")
+	b.picture("odd")
+	if names := b.text("#view-table"); !strings.Contains(names, "it's <i>") || !strings.Contains(names, `de"c`) {
+		t.Errorf("the columns: %s", names)
+	}
+	for column, want := range map[int]bool{0: false, 1: false, 2: false, 3: false, 5: true, 6: true, 7: true, 9: true, 10: true, 12: true} {
+		if got := eval[bool](b, fmt.Sprintf("!!document.querySelector('[data-values=\"%d\"] .histogram')", column)); got != want {
+			t.Errorf("column %d has a histogram: %v", column, got)
+		}
+	}
+	b.open(url + "#table/empty")
+	b.wait("#view-table [role=status]", "0 rows, 2 columns")
+	b.open("about:blank")
+	b.open(url + "#table/none")
+	b.wait("#view-table [role=status]", "none")
+	b.open("about:blank")
+	b.open(url + "#query/%E0%A4%A")
+	b.wait("#notice", "cannot be read")
+}
+
 // draws draws lines by day, with a colour for each carrier of a second key.
 func (b *browser) draws() {
 	b.statement("select date_trunc('month', date)::date as month, origin, count(*) as flights\n" +

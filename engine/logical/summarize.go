@@ -108,13 +108,21 @@ func summaryMean(x *expr.Expr, t expr.Type) *expr.Expr {
 	case t.ID == expr.Date:
 		return moment(expr.Call("*", aggregate("avg", daysOf(x)), expr.Constant(86400e6)))
 	case t.ID == expr.Timestamp || t.ID == expr.TimestampNS:
-		return moment(aggregate("avg", expr.Call("epoch_us", x)))
+		return moment(aggregate("avg", expr.Call("epoch_us", finite(x, t))))
 	case t.ID == expr.TimestampTZ:
-		return cast(moment(aggregate("avg", expr.Call("epoch_us", x))), expr.TimestampTZ)
+		return cast(moment(aggregate("avg", expr.Call("epoch_us", finite(x, t)))), expr.TimestampTZ)
 	case t.ID == expr.Time:
 		return cast(moment(aggregate("avg", microsOfDay(x))), expr.Time)
 	}
 	return nil
+}
+
+// finite is a time, and NULL of infinity, which has no microseconds.
+func finite(x *expr.Expr, t expr.Type) *expr.Expr {
+	for _, infinity := range []string{"infinity", "-infinity"} {
+		x = expr.Call("nullif", x, cast(expr.Constant(infinity), t.ID))
+	}
+	return x
 }
 
 // firstDay is the day that days are counted from.

@@ -53,6 +53,13 @@ func summaryTable() scan.Source {
 	return scan.Batches(schema, []arrow.RecordBatch{grouptest.Batch(schema, columns...)})
 }
 
+// Would catch an infinite time, which has no microseconds, as an error. DuckDB's mean takes it for the largest time.
+func TestSummarizeInfinity(t *testing.T) {
+	answers(t, openEngine(t), nil, `SELECT max, avg, count FROM (SUMMARIZE SELECT * FROM
+		(VALUES (TIMESTAMP 'infinity'), ('-infinity'), ('2001-01-01'), ('2001-01-03')) v(t))`,
+		"[[infinity 2001-01-02 00:00:00 4]]")
+}
+
 // What DuckDB 2.0.0 answers, but for quantiles between two values, which DuckDB approximates.
 func TestSummarize(t *testing.T) {
 	eng := openEngine(t)

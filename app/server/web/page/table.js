@@ -116,7 +116,7 @@ const isTime = (type) => /^(DATE|TIMESTAMP)/.test(type) && !type.includes("[");
 const isText = (type) => /^(VARCHAR|BOOLEAN|TIME|UUID|ENUM)/.test(type) && !isTime(type) && !type.includes("[");
 
 // histograms returns a statement with the number of rows by parts of numbers and dates, and by the common values of
-// others; "" where no column has any.
+// others; "" where no column has any. Keys are numbers: a name such as b may be a column's, too.
 function histograms(table, figures) {
   const parts = [];
   figures.slice(0, columnsMax).forEach((f, i) => {
@@ -128,13 +128,13 @@ function histograms(table, figures) {
       if (Number(f.approx_unique) > Number(f.count) / 2 && Number(f.count) > commonMax) return;
       parts.push(
         `(SELECT ${i} AS c, CAST(NULL AS BIGINT) AS b, CAST(${column} AS VARCHAR) AS v, count(*) AS n FROM ${quoted(table)} ` +
-          `WHERE ${column} IS NOT NULL GROUP BY v ORDER BY n DESC, v LIMIT ${commonMax})`,
+          `WHERE ${column} IS NOT NULL GROUP BY 3 ORDER BY 4 DESC, 3 LIMIT ${commonMax})`,
       );
     } else if ((isNumber(type) || isTime(type)) && width > 0 && Number.isFinite(width)) {
       const x = isTime(type) ? `epoch(${column})` : `CAST(${column} AS DOUBLE)`;
       parts.push(
         `SELECT ${i} AS c, CAST(greatest(least(floor((${x} - CAST('${low}' AS DOUBLE)) / CAST('${width}' AS DOUBLE)), ${bins - 1}), 0) ` +
-          `AS BIGINT) AS b, CAST(NULL AS VARCHAR) AS v, count(*) AS n FROM ${quoted(table)} WHERE ${column} IS NOT NULL GROUP BY b`,
+          `AS BIGINT) AS b, CAST(NULL AS VARCHAR) AS v, count(*) AS n FROM ${quoted(table)} WHERE ${column} IS NOT NULL GROUP BY 2`,
       );
     }
   });
