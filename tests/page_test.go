@@ -409,7 +409,7 @@ func TestPageOddTables(t *testing.T) {
 	b.wait("#view-table [role=status]", "none")
 	b.open("about:blank")
 	b.open(url + "#query/%E0%A4%A")
-	b.wait("#notice", "cannot be read")
+	b.wait("#place", "cannot be read")
 }
 
 // draws draws lines by day, with a colour for each carrier of a second key.

@@ -27,7 +27,7 @@ function argumentOf(text) {
   try {
     return decodeURIComponent(text);
   } catch {
-    notice("The address of this page is cut, or has been changed: it cannot be read.");
+    $("place").textContent = "The address of this page is cut, or has been changed: it cannot be read.";
     return "";
   }
 }
