@@ -91,10 +91,11 @@ func (h *history) stop(r *Run) {
 	}
 }
 
-// dropRecord drops what was recorded.
+// dropRecord drops what was recorded, and the plan with what its operators did.
 func (r *Run) dropRecord() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.plan = ""
 	if r.watch != nil {
 		w := &watch{}
 		w.progress.Store(r.watch.progress.Load())
