@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,6 +20,8 @@ import (
 func (b *binder) scanOptions(s *sql.Select, f *sql.Files) (dataset.Options, error) {
 	opt := b.opt.Scan
 	if format, ok := strings.CutPrefix(f.Function, "read_"); ok {
+		opt.Format = dataset.Format(format)
+	} else if format, ok := strings.CutSuffix(f.Function, "_scan"); ok {
 		opt.Format = dataset.Format(format)
 	}
 	for _, o := range f.Options {
@@ -93,7 +96,8 @@ func argument(o sql.Option, option *options.Option) (value any, isTaken bool, wa
 	if isNumber && (n == 0 || n == 1) {
 		truth, isTruth = n == 1, true
 	}
-	isNumber = isNumber && o.Value.Type.ID != expr.Decimal && n < 1<<31
+	isWhole := isNumber && o.Value.Type.ID != expr.Decimal
+	isNumber = isWhole && n < 1<<31
 	words := option.Words()
 	switch option.Kind {
 	case options.Char, options.CharOrNone:
@@ -104,6 +108,11 @@ func argument(o sql.Option, option *options.Option) (value any, isTaken bool, wa
 		return text, isTaken, "one ASCII character in quotes"
 	case options.Text, options.Word:
 		return text, isText, "text in quotes"
+	case options.Mark:
+		if isWhole {
+			text = strconv.FormatInt(n, 10)
+		}
+		return text, text != "", "a whole number, or text in quotes"
 	case options.Texts:
 		texts := o.Texts()
 		return texts, len(texts) > 0, "text in quotes, or a list of such"

@@ -28,6 +28,9 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 	terms := bindPredicate(&p, schema)
 	test := &condition{schema: schema, asked: []*Predicate{&p}, terms: terms, held: terms.Terms,
 		rows: &decode.RowTest{Filter: p.Rows}}
+	if l, ok := src.(*listed); ok {
+		return l.filter(ctx, test)
+	}
 	t, ok := src.(*table)
 	if !ok {
 		return &filteredSource{Source: src, test: test, pruning: Pruning{Rows: src.Stats().Rows}}, nil

@@ -76,16 +76,18 @@ func (f *filteredTable) fileTerms(file int) (own *predicate.Conjunction, pruned 
 // ownTerms returns the terms on columns of a file, and whether another of the terms excludes it.
 func (f *filteredTable) ownTerms(file int, terms []predicate.Term) (own []predicate.Term, pruned bool) {
 	for _, t := range terms {
-		b := predicate.Bounds{AllNulls: true}
+		var b predicate.Bounds
 		switch in := &f.table.files[file]; {
 		case t.Column == f.rowNumber():
 			continue
 		case t.Column >= f.fileColumns:
 			b = f.folders[t.Column-f.fileColumns].Bounds(file)
-		case !in.allNull(t.Column):
+		case !in.lacks(t.Column):
 			t.Column = in.columns[t.Column]
 			own = append(own, t)
 			continue
+		default:
+			b = decode.BoundsOf(in.constants[t.Column])
 		}
 		if t.Excludes(&b) {
 			return nil, true
@@ -103,7 +105,7 @@ func (f *filteredTable) count() {
 		file, isGrouped := input.(decode.Grouped)
 		var rows, groups int64
 		if isGrouped {
-			rows, groups = int64(file.Span()), int64(file.GroupCount())
+			rows, groups = file.Stats().Rows, int64(file.GroupCount())
 		} else {
 			rows = input.Stats().Rows
 		}
@@ -119,7 +121,7 @@ func (f *filteredTable) count() {
 		left := false
 		for g := range plan.groups {
 			of := &plan.groups[g]
-			rows := file.GroupRows(g)
+			rows := file.KeptRows(g)
 			p.BytesAsked += of.Asked
 			p.By[PrunedByPageIndex].Pages += of.Pages
 			left = left || !of.Pruned

@@ -27,7 +27,7 @@ func (f *filteredTable) learned(file, group int) *learned {
 			continue
 		}
 		t, ok := of.Learned()
-		if !ok || t.Column == f.rowNumber() || t.Column >= f.fileColumns || in.allNull(t.Column) || in.differs {
+		if !ok || t.Column == f.rowNumber() || t.Column >= f.fileColumns || in.lacks(t.Column) || in.differs {
 			continue
 		}
 		bounds := in.Input.(decode.Grouped).BoundsOf(group, in.columns[t.Column])

@@ -9,6 +9,9 @@ import (
 // FileStarts returns the position of the first row of each file of a table that package dataset has
 // opened; nil for another source.
 func FileStarts(src Source) []uint64 {
+	if l, ok := src.(*listed); ok {
+		return l.starts
+	}
 	t, ok := src.(*table)
 	if !ok {
 		return nil

@@ -68,6 +68,12 @@ func rangesOf(positions []uint64, base uint64) (ranges []decode.RowRange) {
 
 // groupedTable returns the table of a source, whose files must all have row groups.
 func groupedTable(src Source) (*table, bool) {
+	if l, listed := src.(*listed); listed {
+		all, err := l.table(context.Background())
+		if src = all; err != nil {
+			return nil, false
+		}
+	}
 	t, ok := src.(*table)
 	if f, filtered := src.(*filteredTable); filtered {
 		t, ok = f.table, true

@@ -135,7 +135,7 @@ type PruneReason uint8
 
 // The reasons, in the order in which they are tried.
 const (
-	PrunedByFolder     PruneReason = iota // key=value folders
+	PrunedByFolder     PruneReason = iota // key=value folders, and partitions of tables
 	PrunedByStatistics                    // of row groups
 	PrunedByBloomFilter
 	PrunedByDictionary

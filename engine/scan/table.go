@@ -38,22 +38,35 @@ type tableFile struct {
 
 	own     *arrow.Schema // the table's, with the types that the input's values have
 	differs bool          // own has another type than the table
+
+	constants map[int]any // by column: the value of all rows of the file, which lacks the column; no entry for NULL
 }
 
-// allNull says whether a column surely has no value in the file: it is not there, or is of a type without values.
-func (f *tableFile) allNull(column int) bool {
+// lacks says whether a column is not read from the file: it is not there, or is of a type without values. All rows have
+// the file's constant for it, or NULL.
+func (f *tableFile) lacks(column int) bool {
 	return f.columns[column] < 0 || f.Schema().Field(f.columns[column]).Type.ID() == arrow.NULL
 }
 
 // converts says whether the values of a column are not of a type, which is the table's.
 func (f *tableFile) converts(column int, typ arrow.DataType) bool {
-	return !f.allNull(column) && !arrow.TypeEqual(f.own.Field(column).Type, typ)
+	return !f.lacks(column) && !arrow.TypeEqual(f.own.Field(column).Type, typ)
 }
 
 // newTableFile returns an input whose rows begin at a position.
 func newTableFile(in decode.File, base uint64, fields *arrow.Schema, fileColumns int) tableFile {
 	f := tableFile{File: in, base: base, columns: MatchColumns(fields.Fields()[:fileColumns], in.Schema().Fields())}
 	own := fields.Fields()
+	for c := range f.columns {
+		if value, ok := in.Constants[own[c].Name]; ok {
+			if f.columns[c] = -1; value != nil {
+				if f.constants == nil {
+					f.constants = map[int]any{}
+				}
+				f.constants[c] = value
+			}
+		}
+	}
 	for c, from := range f.columns {
 		if from < 0 || in.Schema().Field(from).Type.ID() == arrow.NULL {
 			continue
@@ -81,7 +94,10 @@ func NewTable(inputs []decode.File, folders []decode.Folder, whole Whole) (Sourc
 	}
 	t.fields = arrow.NewSchema(fields, nil)
 	var base uint64
-	for _, in := range inputs {
+	for i, in := range inputs {
+		if whole.starts != nil {
+			base = whole.starts[i]
+		}
 		t.files = append(t.files, newTableFile(in, base, t.fields, t.fileColumns))
 		var carry uint64
 		if base, carry = bits.Add64(base, in.Span(), 0); carry != 0 {
@@ -99,6 +115,9 @@ func (t *table) rowNumber() int { return t.fileColumns + len(t.folders) }
 
 // NumbersRows says whether an input can tell which rows it reads.
 func NumbersRows(in decode.Input) bool {
+	if _, ok := in.(decode.Grouped); ok {
+		return true // also where rows are deleted
+	}
 	rows := in.Stats().Rows
 	return rows >= 0 && in.Span() == uint64(rows)
 }
@@ -154,7 +173,11 @@ func (t *table) mergeFiles(of func(file int) (stats decode.Stats, left bool)) St
 		}
 		for c, from := range t.files[i].columns {
 			var column ColumnStats
-			if stats.Columns != nil && !t.files[i].allNull(c) && t.conflicts[c] == nil {
+			if value, ok := t.files[i].constants[c]; ok {
+				one := decode.Folder{Field: t.fields.Field(c), Values: []any{value}}
+				column = one.Stats([]int{0})
+				column.NoNulls = true
+			} else if stats.Columns != nil && !t.files[i].lacks(c) && t.conflicts[c] == nil {
 				column = stats.Columns[from]
 				if to := t.fields.Field(c).Type; t.files[i].converts(c, to) {
 					column = convertStats(column, t.files[i].own.Field(c).Type, to)
@@ -242,7 +265,10 @@ func (t *table) checkColumns(columns []int) error {
 			continue
 		}
 		if err := query.CheckReadable(field.Name, field.Type); err != nil {
-			return fmt.Errorf("%s: %w", t.files[0].Name(), err)
+			if len(t.files) > 0 {
+				err = fmt.Errorf("%s: %w", t.files[0].Name(), err)
+			}
+			return err
 		}
 	}
 	return nil
@@ -277,8 +303,8 @@ func (t *table) plan(file int, columns []int) (*delivery.Plan, []int) {
 			from[i].Row = true
 		case c >= t.fileColumns:
 			from[i] = delivery.Column{Constant: true, Value: t.folders[c-t.fileColumns].Values[file]}
-		case t.files[file].allNull(c):
-			from[i].Constant = true
+		case t.files[file].lacks(c):
+			from[i] = delivery.Column{Constant: true, Value: t.files[file].constants[c]}
 		default:
 			from[i].From = t.files[file].columns[c]
 			from[i].Convert = t.files[file].converts(c, fields[i].Type)

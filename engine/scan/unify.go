@@ -11,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/engine/scan/internal/delivery"
 	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // Whole says which columns the table of some inputs has. The zero value has the columns of the first input, which
@@ -25,6 +26,12 @@ type Whole struct {
 
 	// Schema has the columns of the table, where the inputs are a part of it; else nil.
 	Schema *arrow.Schema
+
+	// Listed says that Schema, not the inputs, decides which columns there are, and of which types. A column that an
+	// input lacks is NULL in its rows, and columns that Schema lacks are passed over.
+	Listed bool
+
+	starts []uint64 // by input: the position of its first row, where inputs between them are left out; else nil
 }
 
 // unifier finds the columns of a table.
@@ -71,7 +78,9 @@ func unify(inputs []decode.File, folders []decode.Folder, whole Whole) (*unifier
 		rest = inputs[1:]
 	}
 	for _, other := range rest {
-		if err := u.merge(sourceOf(other), u.columns(other.Schema())); err != nil {
+		if whole.Listed {
+			u.suit(sourceOf(other), other.Schema().Fields())
+		} else if err := u.merge(sourceOf(other), u.columns(other.Schema())); err != nil {
 			return nil, err
 		}
 	}
@@ -128,6 +137,22 @@ func (u *unifier) merge(file source, columns []arrow.Field) error {
 		u.add(file, u.unmatched(columns, others))
 	}
 	return nil
+}
+
+// suit notes the columns whose values in a file the table's type does not have.
+func (u *unifier) suit(file source, columns []arrow.Field) {
+	for i, at := range MatchColumns(u.fields, columns) {
+		f := &u.fields[i]
+		if at < 0 || u.conflicts[i] != nil {
+			continue
+		}
+		common, ok := delivery.Common(f.Type, columns[at].Type)
+		_, isNested := f.Type.(*nested.Type)
+		if ok = ok && (isNested || arrow.TypeEqual(common, f.Type)); !ok {
+			u.conflicts[i] = fmt.Errorf("%s: column %q is %s in the file, and %s in the table, which does not have all of its values",
+				file.file, f.Name, query.TypeName(columns[at].Type), query.TypeName(f.Type))
+		}
+	}
 }
 
 // unmatched returns the columns that are not among others, which the table does not have so far: they are NULL in the

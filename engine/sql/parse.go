@@ -401,7 +401,7 @@ func (p *statements) derived(r *pg.RangeSubselect, alias Alias) From {
 	return f
 }
 
-// reader reads a call of read_csv, read_json or read_parquet, or of range or generate_series.
+// reader reads a call of read_csv, read_json, read_parquet, delta_scan or iceberg_scan, or of range or generate_series.
 func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	var call *pg.FuncCall
 	if list := r.GetFunctions(); len(list) == 1 && len(list[0].GetList().GetItems()) > 0 {
@@ -426,9 +426,9 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 		f.Function = "read_parquet"
 	case "read_json_auto", "read_ndjson", "read_ndjson_auto":
 		f.Function = "read_json"
-	case "read_csv", "read_json", "read_parquet", RollupCall:
+	case "read_csv", "read_json", "read_parquet", "delta_scan", "iceberg_scan", RollupCall:
 	default:
-		const known = "read_csv, read_json, read_parquet, rollup, range, generate_series and unnest"
+		const known = "read_csv, read_json, read_parquet, delta_scan, iceberg_scan, rollup, range, generate_series and unnest"
 		p.fail(at, "no table function is named %s; there are %s", f.Function, known)
 	}
 	for i, arg := range call.GetArgs() {

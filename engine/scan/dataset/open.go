@@ -29,6 +29,13 @@ import (
 // The files are read when splits of the source are opened, each time anew; standard input can be
 // read once.
 func Open(ctx context.Context, patterns []string, opt Options) (scan.Source, error) {
+	table, err := opt.lakeTable(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	if table != nil {
+		return opt.openLake(ctx, table)
+	}
 	files, err := openAll(ctx, patterns, &opt)
 	if err != nil {
 		return nil, err
@@ -319,7 +326,14 @@ func openSpooled(stdin io.Reader, format Format, opt *Options, mem *reserve.Allo
 }
 
 func openParquet(fsys vfs.FS, name string, opt *Options, mem *reserve.Allocator) (*parquet.File, error) {
-	file, err := parquet.Open(fsys, name, mem)
+	return openNamed(fsys, name, opt, mem, nil)
+}
+
+// openNamed opens a Parquet file, whose columns have other names where naming is not nil.
+func openNamed(
+	fsys vfs.FS, name string, opt *Options, mem *reserve.Allocator, naming parquet.Naming,
+) (*parquet.File, error) {
+	file, err := parquet.OpenNamed(fsys, name, mem, naming)
 	if err == nil && opt.DistrustStatistics {
 		file.DistrustStatistics()
 	}

@@ -28,10 +28,13 @@ const (
 	FormatTSV         Format = "tsv"    // CSV whose delimiter is a tab
 	FormatJSON        Format = "json"   // one object per line, or an array of objects
 	FormatNDJSON      Format = "ndjson" // another name for FormatJSON
+	FormatDelta       Format = "delta"  // the directory of a table of Delta Lake
+	FormatIceberg     Format = "iceberg"
 )
 
 var formats = []Format{
 	FormatParquet, FormatArrow, FormatArrowStream, FormatCSV, FormatTSV, FormatJSON, FormatNDJSON,
+	FormatDelta, FormatIceberg,
 }
 
 // FormatNames returns the names of the formats but for FormatAuto, as the help lists them.
@@ -80,6 +83,15 @@ type Options struct {
 	// DistrustStatistics reads Parquet as if its writers had put no statistics, page indexes' bounds
 	// and Bloom filters into it: for files whose writer got these wrong. Filters read more for it.
 	DistrustStatistics bool `json:"distrust_statistics,omitzero"`
+
+	// Version is a version of a table of Delta, or of the metadata of a table of Iceberg. The default is the last.
+	Version string `json:"version,omitzero"`
+
+	// Snapshot is the number of a snapshot of a table of Iceberg. The default is the current one.
+	Snapshot string `json:"snapshot,omitzero"`
+
+	// AsOf is a time, in UTC where it has no zone: a table of Delta or Iceberg is read as it was then.
+	AsOf string `json:"as_of,omitzero"`
 
 	// Spool keeps standard input that is a Parquet or Arrow file, which is read from its end. The
 	// default, nil, refuses such input.

@@ -75,6 +75,7 @@ const (
 	CharOrNone             // string: an ASCII character, or none
 	Text                   // string
 	Texts                  // []string
+	Mark                   // string: a text, or a whole number
 	Word                   // string: one of Words
 	Switch                 // string: one of Words; a truth value in SQL
 	Truth                  // bool

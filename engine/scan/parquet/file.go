@@ -39,15 +39,28 @@ type File struct {
 	trees    []*nestedTree // by column of flat; nil of columns that are not nested, and of lists that elements has
 	variants []leafRange
 
+	naming Naming              // nil where columns have the names that the file gives them
+	kept   [][]decode.RowRange // by row group: the rows that are not deleted; nil where no row of the file is
+
 	cutsPieces atomic.Bool // its writer cuts blocks in pieces: a block has been looked at
 
 	all   func() (*metadata.FileMetaData, error) // decodes the whole footer, for pqarrow, once
 	stats func() decode.Stats                    // of all row groups; computes them once
 }
 
+// Naming gives the columns of a file other names or types, before the fields of structs are columns: a table names
+// columns by numbers that the file has. Types may differ in names within them, in the zone of times, and in how
+// large a string may be.
+type Naming func(columns []arrow.Field) ([]arrow.Field, error)
+
 // Open reads a file's footer.
 func Open(fsys vfs.FS, path string, mem *reserve.Allocator) (*File, error) {
-	p := &File{path: path, fsys: fsys}
+	return OpenNamed(fsys, path, mem, nil)
+}
+
+// OpenNamed is Open with other names of columns; nil has the file's.
+func OpenNamed(fsys vfs.FS, path string, mem *reserve.Allocator, naming Naming) (*File, error) {
+	p := &File{path: path, fsys: fsys, naming: naming}
 	return p, decode.ReadFile(fsys, path, func(f vfs.File, size int64) error {
 		p.size = size
 		return decode.Guard(func() error { return p.readFooter(f, mem) })
@@ -85,7 +98,7 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 		}
 		return all, err
 	})
-	p.stats = sync.OnceValue(func() decode.Stats { return p.statsOf(make([]decode.GroupPlan, len(p.groups))) })
+	p.stats = sync.OnceValue(func() decode.Stats { return p.statsOf(p.allUndeleted()) })
 	if err := checkStoredSchema(p.meta.KeyValueMetadata()); err != nil {
 		return err
 	}
@@ -96,6 +109,11 @@ func (p *File) readFooter(f vfs.File, mem *reserve.Allocator) (err error) {
 	fields := make([]arrow.Field, len(manifest.Fields))
 	for i, f := range manifest.Fields {
 		fields[i] = p.field(&f)
+	}
+	if p.naming != nil {
+		if fields, err = p.naming(fields); err != nil {
+			return err
+		}
 	}
 	p.flat = delivery.Flatten(arrow.NewSchema(fields, nil))
 	for c, f := range p.columnsOf(manifest) {
@@ -195,7 +213,8 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 		group := &p.groups[i]
 		part := &groupPart{file: p, group: i, first: first, numRows: group.rows}
 		first += uint64(group.rows)
-		if group.rows == 0 {
+		left := p.undeleted(i)
+		if group.rows == 0 || left.Pruned {
 			continue
 		}
 		for _, c := range columns {
@@ -206,9 +225,21 @@ func (p *File) Parts(_ context.Context, columns []int) (parts []decode.Part, err
 			part.columns = append(part.columns, column)
 			part.numBytes += column.bytes
 		}
+		if left.Ranges != nil {
+			part.SetFilter(&decode.GroupFilter{Test: &decode.RowTest{}, Ranges: left.Ranges, Wanted: allOf(columns)})
+		}
 		parts = append(parts, part)
 	}
 	return parts, nil
+}
+
+// allOf returns the places of all columns of a list.
+func allOf(columns []int) []int {
+	places := make([]int, len(columns))
+	for i := range places {
+		places[i] = i
+	}
+	return places
 }
 
 // partColumn looks up and checks the chunk of one column in a row group.

@@ -27,6 +27,9 @@ func (p *groupPart) PagedColumns() ([]decode.PagedColumn, error) {
 	if len(p.columns) == 0 {
 		return nil, errors.New("no column is read")
 	}
+	if p.file.undeleted(p.group).Ranges != nil {
+		return nil, errDeleted
+	}
 	columns := make([]decode.PagedColumn, len(p.columns))
 	for i := range p.columns {
 		var err error

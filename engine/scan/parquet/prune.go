@@ -33,8 +33,11 @@ const (
 
 // Prune implements decode.Grouped, by the statistics of the footer.
 func (p *File) Prune(c *predicate.Conjunction) []decode.GroupPlan {
-	groups := make([]decode.GroupPlan, len(p.groups))
+	groups := p.allUndeleted()
 	for i := range groups {
+		if groups[i].Pruned {
+			continue
+		}
 		excluded := p.excludes(i, c.Terms)
 		for _, alternatives := range c.AnyOf {
 			possible := func(terms []predicate.Term) bool { return !p.excludes(i, terms) }
@@ -78,7 +81,7 @@ func (p *File) Ask(ctx context.Context, c *predicate.Conjunction, groups []decod
 				if ctx.Err() != nil {
 					break
 				}
-				a := asker{file: f, of: p, group: i, rows: p.groups[i].rows, fruitless: fruitless}
+				a := asker{file: f, of: p, group: i, rows: p.groups[i].rows, plan: groups[i], fruitless: fruitless}
 				a.ask(c.Terms)
 				for _, alternatives := range c.AnyOf {
 					a.askAny(alternatives)

@@ -33,6 +33,10 @@ type Input interface {
 type File struct {
 	Input
 	Changed func() error // returns the error of a file that is another by now; nil where the input is no file
+
+	// Constants are columns of which all rows of the file have one value, as Folder.Values has it, by name: they
+	// are not read from the file.
+	Constants map[string]any
 }
 
 // Part is a format's side of a split.

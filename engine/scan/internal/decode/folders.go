@@ -32,8 +32,13 @@ func (f *Folder) Stats(files []int) ColumnStats {
 
 // Bounds returns the bounds of the column in a file.
 func (f *Folder) Bounds(file int) predicate.Bounds {
+	return BoundsOf(f.Values[file])
+}
+
+// BoundsOf returns the bounds of a column that has one value, as Folder.Values has it, in all rows.
+func BoundsOf(value any) predicate.Bounds {
 	v := predicate.Value{}
-	switch of := f.Values[file].(type) {
+	switch of := value.(type) {
 	case nil:
 		return predicate.Bounds{AllNulls: true}
 	case int64:

@@ -27,6 +27,9 @@ type Grouped interface {
 	GroupCount() int
 	GroupRows(group int) int64
 
+	// KeptRows is GroupRows without the rows that a table has deleted.
+	KeptRows(group int) int64
+
 	// Prune says which row groups may have rows for which all terms are TRUE. The terms are about
 	// columns of the input.
 	Prune(c *predicate.Conjunction) []GroupPlan

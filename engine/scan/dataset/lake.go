@@ -1,0 +1,250 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+
+	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/internal/delivery"
+	"github.com/mpga/mpga/engine/scan/internal/reserve"
+	"github.com/mpga/mpga/engine/scan/lake"
+	"github.com/mpga/mpga/engine/scan/parquet"
+	"github.com/mpga/mpga/internal/knob"
+	"github.com/mpga/mpga/internal/redact"
+	"github.com/mpga/mpga/internal/spawn"
+)
+
+// lakeTable returns the table of Delta or Iceberg that the patterns name; nil where they name files.
+func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table, error) {
+	o.EnsureDefaults()
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	kind := lake.None
+	if o.Format == FormatDelta || o.Format == FormatIceberg {
+		kind = lake.Kind(o.Format)
+	}
+	for _, dir := range patterns {
+		found := kind
+		if o.Format == FormatAuto {
+			var err error
+			if found, err = o.findLake(dir); err != nil {
+				return nil, redact.Error(err)
+			}
+		}
+		if found != lake.None && len(patterns) > 1 {
+			return nil, fmt.Errorf("%s: a table of %s is read by itself: name it alone, and put tables together by UNION ALL",
+				redact.URL(dir), found)
+		}
+		kind = found
+	}
+	if kind == lake.None {
+		return nil, o.checkNoLake()
+	}
+	if o.UnionByName {
+		return nil, knob.Errorf("%s: a table of %s says which columns it has; read it without that (%s)", redact.URL(patterns[0]),
+			kind, knob.Name("dataset.UnionByName"))
+	}
+	t, err := lake.Open(ctx, o.FS, kind, patterns[0], lake.Options{Version: o.Version, Snapshot: o.Snapshot, Timestamp: o.AsOf})
+	return t, redact.Error(err)
+}
+
+// findLake returns what kind of table a directory is.
+func (o *Options) findLake(dir string) (lake.Kind, error) {
+	if dir == decode.StdinName || dir == "" || isWeb(dir) {
+		return lake.None, nil
+	}
+	info, err := o.FS.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return lake.None, nil
+	}
+	if err != nil {
+		return lake.None, nil // reading says what is wrong
+	}
+	return lake.Find(o.FS, dir)
+}
+
+// checkNoLake refuses options of tables where files are read.
+func (o *Options) checkNoLake() error {
+	for _, of := range []struct{ name, value string }{
+		{"dataset.Version", o.Version}, {"dataset.Snapshot", o.Snapshot}, {"dataset.AsOf", o.AsOf},
+	} {
+		if of.value != "" {
+			return knob.Errorf("%s is set, and no input is the directory of a table of Delta or Iceberg", knob.Name(of.name))
+		}
+	}
+	return nil
+}
+
+// lakeFile is a file of a table of Delta or Iceberg.
+type lakeFile struct {
+	lake.File
+	opened *decode.File // where the metadata do not tell how many rows there are; else nil
+}
+
+// openLake makes the table of the files that a table of Delta or Iceberg has.
+func (o *Options) openLake(ctx context.Context, t *lake.Table) (scan.Source, error) {
+	whole := scan.Whole{Listed: true, Schema: delivery.Flatten(t.Schema()).Schema}
+	if err := delivery.CheckTypes(whole.Schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", redact.URL(t.Root), err)
+	}
+	if err := o.addLakeColumns(t, &whole); err != nil {
+		return nil, err
+	}
+	files, names := make([]lakeFile, len(t.Files)), make([]string, len(t.Files))
+	for i, f := range t.Files {
+		files[i].File, names[i] = f, f.Path
+	}
+	names, o.FS = show(o.FS, names)
+	workers, openCtx := spawn.WithContext(ctx)
+	workers.SetLimit(decode.Askers)
+	for i := range files {
+		files[i].Path = names[i]
+		if files[i].Rows < 0 {
+			workers.Go(func() error { return files[i].count(openCtx, o) })
+		}
+	}
+	if err := workers.Wait(); err != nil {
+		return nil, err
+	}
+	all := make([]scan.Listed, len(files))
+	for i := range files {
+		f := &files[i]
+		constants, err := o.lakeConstants(t, f)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = scan.Listed{Name: f.Path, Rows: f.Rows, Live: f.Live(), Bytes: f.Bytes, Constants: constants,
+			Bounds: f.Bounds, Excludes: f.Excludes, Open: func(ctx context.Context) (decode.File, error) { return f.open(ctx, o) }}
+		if o.DistrustStatistics {
+			all[i].Bounds = nil
+		}
+	}
+	return scan.NewListed(all, whole)
+}
+
+// addLakeColumns adds the columns that the options ask for to a table's own.
+func (o *Options) addLakeColumns(t *lake.Table, whole *scan.Whole) error {
+	has := func(name string) bool { return whole.Schema.HasField(name) }
+	root := redact.URL(t.Root)
+	switch {
+	case o.Filename && has(FilenameColumn):
+		return filenameTaken(root, "the table has a column")
+	case o.RowNumber && has(RowNumberColumn):
+		return knob.Errorf("%s: the table has a column named %q, which is to number rows; read without that (%s)", root,
+			RowNumberColumn, knob.Name("dataset.RowNumber"))
+	}
+	if (o.Filename || o.FilenameHidden) && !has(FilenameColumn) {
+		field := arrow.Field{Name: FilenameColumn, Type: arrow.BinaryTypes.String}
+		if !o.Filename {
+			field = scan.Hidden(field)
+		}
+		whole.Schema = arrow.NewSchema(append(slices.Clone(whole.Schema.Fields()), field), nil)
+	}
+	if (o.RowNumber || o.RowNumberHidden) && !has(RowNumberColumn) {
+		whole.RowNumber = arrow.Field{Name: RowNumberColumn, Type: arrow.PrimitiveTypes.Int64}
+		if !o.RowNumber {
+			whole.RowNumber = scan.Hidden(whole.RowNumber)
+		}
+	}
+	return nil
+}
+
+// lakeConstants returns the columns of which all rows of a file have one value.
+func (o *Options) lakeConstants(t *lake.Table, f *lakeFile) (map[string]any, error) {
+	constants := map[string]any{}
+	for _, c := range t.Columns {
+		value, isConstant := f.Constants[c.Name]
+		if isConstant {
+			constants[c.Name] = value
+		}
+		text, isText := f.Texts[c.Name]
+		switch {
+		case !isText:
+			continue
+		case text == nil:
+			constants[c.Name] = nil
+			continue
+		}
+		value, ok := parsePartition(*text, c.Type)
+		if !ok {
+			return nil, fmt.Errorf("%s: the value %q of the partition %q is no %s", f.Path, *text, c.Name, c.Type)
+		}
+		constants[c.Name] = value
+	}
+	if o.Filename || o.FilenameHidden {
+		if !utf8.ValidString(f.Path) {
+			return nil, fmt.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column", f.Path)
+		}
+		if _, ok := constants[FilenameColumn]; !ok {
+			constants[FilenameColumn] = f.Path
+		}
+	}
+	return constants, nil
+}
+
+// parsePartition returns the value of a partition, as the log of Delta writes it.
+func parsePartition(text string, typ arrow.DataType) (any, bool) {
+	switch typ.ID() {
+	case arrow.BINARY:
+		return scalar.NewBinaryScalar(memory.NewBufferBytes([]byte(text)), typ), true
+	case arrow.STRING:
+		return text, utf8.ValidString(text)
+	}
+	return parseFolder(text, typ)
+}
+
+// count opens a file to find out how many rows it has.
+func (f *lakeFile) count(ctx context.Context, o *Options) error {
+	file, err := f.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	f.opened, f.Rows = &file, int64(file.Span())
+	return nil
+}
+
+// open opens a file: its columns have the names of the table, and its deleted rows are left out.
+func (f *lakeFile) open(ctx context.Context, o *Options) (file decode.File, err error) {
+	if f.opened != nil {
+		return *f.opened, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return file, err
+	}
+	w, err := newWatch(o.FS, f.Path) // before the file is read
+	if err != nil {
+		return file, missing(err)
+	}
+	mem := reserve.New(reserve.GoHeap, o.Budget)
+	defer mem.DropAll()
+	var in *parquet.File
+	err = decode.Guard(func() (err error) {
+		if in, err = openNamed(o.FS, f.Path, o, mem, f.Naming); err != nil {
+			return missing(err)
+		}
+		return f.OpenFile(ctx, o.FS, in)
+	})
+	if mem.Refusal() != nil {
+		err = decode.Locate(f.Path, err)
+	}
+	return decode.File{Input: in, Changed: w.check}, err
+}
+
+// missing explains a data file that is not there.
+func missing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the table names a data file that is gone: its state has expired, or the table is being cleaned up",
+			err)
+	}
+	return err
+}
