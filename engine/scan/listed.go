@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -31,7 +32,7 @@ type Listed struct {
 	// knows what bounds do not tell, as hashes of values.
 	Excludes func(column string, t *predicate.Term) bool
 
-	// Open opens the file.
+	// Open opens the file, whose Constants are not nil: those above are added.
 	Open func(ctx context.Context) (decode.File, error)
 }
 
@@ -132,7 +133,7 @@ func (l *listed) open(ctx context.Context, files []int) (*table, error) {
 			if inputs[i], err = of.Open(ctx); err != nil {
 				return err
 			}
-			inputs[i].Constants = of.Constants
+			maps.Copy(inputs[i].Constants, of.Constants)
 			if rows := inputs[i].Span(); rows != uint64(of.Rows) {
 				return fmt.Errorf("%w: %s has %d rows, where the table says %d", ErrCorrupt, of.Name, rows, of.Rows)
 			}

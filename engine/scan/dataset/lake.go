@@ -163,10 +163,6 @@ func (o *Options) addLakeColumns(t *lake.Table, whole *scan.Whole) error {
 func (o *Options) lakeConstants(t *lake.Table, f *lakeFile) (map[string]any, error) {
 	constants := map[string]any{}
 	for _, c := range t.Columns {
-		value, isConstant := f.Constants[c.Name]
-		if isConstant {
-			constants[c.Name] = value
-		}
 		text, isText := f.Texts[c.Name]
 		switch {
 		case !isText:
@@ -232,12 +228,19 @@ func (f *lakeFile) open(ctx context.Context, o *Options) (file decode.File, err 
 		if in, err = openNamed(o.FS, f.Path, o, mem, f.Naming); err != nil {
 			return missing(err)
 		}
+		file.Constants = map[string]any{}
+		for name, value := range f.Lacking {
+			if !in.Schema().HasField(name) {
+				file.Constants[name] = value
+			}
+		}
 		return f.OpenFile(ctx, o.FS, in)
 	})
 	if mem.Refusal() != nil {
 		err = decode.Locate(f.Path, err)
 	}
-	return decode.File{Input: in, Changed: w.check}, err
+	file.Input, file.Changed = in, w.check
+	return file, err
 }
 
 // missing explains a data file that is not there.

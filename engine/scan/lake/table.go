@@ -74,8 +74,8 @@ type File struct {
 	// Texts are values of columns that the file does not have, by name, as Delta writes them in its log; nil is NULL.
 	Texts map[string]*string
 
-	// Constants are such values as decode.Folder.Values has them.
-	Constants map[string]any
+	// Lacking are values of columns, as decode.Folder.Values has them, where the file does not have the column.
+	Lacking map[string]any
 
 	Bounds   map[string]predicate.Bounds // of columns, by the names of query.FieldName
 	Excludes func(column string, t *predicate.Term) bool
