@@ -230,7 +230,8 @@ func (t *Tasks) openFiles(ctx context.Context, of *Input, files []dataset.Identi
 			}
 			return nil, fmt.Errorf("an input of the plan: %w", err)
 		}
-		if now := dataset.NewIdentity(then.Path, info); !now.Same(then) {
+		now := dataset.NewIdentity(then.Path, info)
+		if now.Deletes = then.Deletes; !now.Same(then) { // which rows are deleted, the state of the table says that is read
 			return nil, fmt.Errorf("%w: %s is not what it was when the plan was made (%s): plan again",
 				ErrPlan, then.Path, changed(then, now))
 		}

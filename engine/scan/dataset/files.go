@@ -22,6 +22,9 @@ func (o *Options) find(ctx context.Context, patterns []string) ([]string, error)
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := o.refuseLake(patterns); err != nil {
+		return nil, err
+	}
 	if len(patterns) == 0 {
 		return nil, errors.New("no input: name a file, a glob, a directory or - for standard input")
 	}

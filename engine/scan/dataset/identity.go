@@ -17,6 +17,9 @@ type Identity struct {
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
 	ETag     string    `json:"etag,omitzero"` // of an object store
+
+	// Deletes is another for other deleted rows of the file, in a table of Delta or Iceberg.
+	Deletes string `json:"deletes,omitzero"`
 }
 
 // NewIdentity returns the identity of a file of which the file system tells info.
@@ -31,7 +34,7 @@ func NewIdentity(path string, info fs.FileInfo) Identity {
 // Same reports whether both are the same file with the same content, as far as can be told without
 // reading it: by the ETag of a store, or else by the time of its last change.
 func (id Identity) Same(other Identity) bool {
-	if id.Path != other.Path || id.Bytes != other.Bytes || id.ETag != other.ETag {
+	if id.Path != other.Path || id.Bytes != other.Bytes || id.ETag != other.ETag || id.Deletes != other.Deletes {
 		return false
 	}
 	return id.ETag != "" || id.Modified.Equal(other.Modified)
@@ -62,7 +65,18 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 		listed = map[string]vfs.Object{}
 		opt.FS = &listing{opt.FS, objects, listed}
 	}
-	names, err := opt.find(ctx, patterns)
+	table, err := opt.lakeTable(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	if table == nil {
+		names, err = opt.find(ctx, patterns)
+	} else {
+		for _, f := range table.Files {
+			names = append(names, f.Path)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +91,16 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 		}
 		if o, ok := listed[name]; ok && o.ETag != "" {
 			list[i] = Identity{Path: shown[i], Bytes: o.Size, Modified: o.Modified, ETag: o.ETag}
-			continue
+		} else {
+			info, err := opt.FS.Stat(name)
+			if err != nil {
+				return nil, redact.Error(err)
+			}
+			list[i] = NewIdentity(shown[i], info)
 		}
-		info, err := opt.FS.Stat(name)
-		if err != nil {
-			return nil, redact.Error(err)
+		if table != nil {
+			list[i].Deletes = table.Files[i].Deletes()
 		}
-		list[i] = NewIdentity(shown[i], info)
 	}
 	return list, nil
 }

@@ -25,10 +25,24 @@ type Known struct {
 	Typed  []string             `json:"typed,omitempty"` // columns of text whose types Options give
 	CSV    map[string]csv.Guess `json:"csv,omitzero"`
 	JSON   []json.Guess         `json:"json,omitzero"`
+	Lake   *KnownLake           `json:"lake,omitempty"` // nil where the files are a table by themselves
 }
 
 // OpenKnown is Open, and returns what Options.Known takes to open some of the files.
 func OpenKnown(ctx context.Context, patterns []string, opt Options) (scan.Source, *Known, error) {
+	table, err := opt.lakeTable(ctx, patterns)
+	if err != nil {
+		return nil, nil, err
+	}
+	if table != nil {
+		source, err := opt.openLake(ctx, table)
+		if err != nil {
+			return nil, nil, err
+		}
+		known := &Known{Lake: &KnownLake{table.Kind, table.Root, table.Pin}}
+		known.Schema, err = EncodeSchema(source.Schema())
+		return source, known, err
+	}
 	files, err := openAll(ctx, patterns, &opt)
 	if err != nil {
 		return nil, nil, err

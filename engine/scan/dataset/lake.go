@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -23,31 +24,32 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
+// KnownLake is the state of a table of Delta or Iceberg, some of whose files are read.
+type KnownLake struct {
+	Kind lake.Kind    `json:"kind"`
+	Root string       `json:"root"`
+	Pin  lake.Options `json:"pin"`
+}
+
 // lakeTable returns the table of Delta or Iceberg that the patterns name; nil where they name files.
 func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table, error) {
 	o.EnsureDefaults()
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	kind := lake.None
-	if o.Format == FormatDelta || o.Format == FormatIceberg {
-		kind = lake.Kind(o.Format)
+	if o.Known != nil && o.Known.Lake != nil {
+		return o.lakePart(ctx, patterns)
 	}
-	for _, dir := range patterns {
-		found := kind
-		if o.Format == FormatAuto {
-			var err error
-			if found, err = o.findLake(dir); err != nil {
-				return nil, redact.Error(err)
-			}
-		}
-		if found != lake.None && len(patterns) > 1 {
-			return nil, fmt.Errorf("%s: a table of %s is read by itself: name it alone, and put tables together by UNION ALL",
-				redact.URL(dir), found)
-		}
-		kind = found
+	if o.Known != nil {
+		o.isFiles = true
+		return nil, nil
+	}
+	kind, err := o.lakeKind(patterns)
+	if err != nil {
+		return nil, err
 	}
 	if kind == lake.None {
+		o.isFiles = true
 		return nil, o.checkNoLake()
 	}
 	if o.UnionByName {
@@ -58,9 +60,73 @@ func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table
 	return t, redact.Error(err)
 }
 
+// lakePart returns the table of some files of a state of a table.
+func (o *Options) lakePart(ctx context.Context, names []string) (*lake.Table, error) {
+	of := o.Known.Lake
+	t, err := lake.Open(ctx, o.FS, of.Kind, of.Root, of.Pin)
+	if err != nil {
+		return nil, redact.Error(err)
+	}
+	byPath := make(map[string]lake.File, len(t.Files))
+	for _, f := range t.Files {
+		byPath[f.Path] = f
+	}
+	t.Files = nil
+	for _, name := range names {
+		f, ok := byPath[name]
+		if !ok {
+			return nil, fmt.Errorf("%s: %s is no file of its %s", redact.URL(of.Root), redact.URL(name), t.State)
+		}
+		t.Files = append(t.Files, f)
+	}
+	return t, nil
+}
+
+// lakeKind returns who describes the table that the patterns name: None where they name files.
+func (o *Options) lakeKind(patterns []string) (lake.Kind, error) {
+	kind := lake.None
+	if o.Format == FormatDelta || o.Format == FormatIceberg {
+		kind = lake.Kind(o.Format)
+	}
+	for _, dir := range patterns {
+		found := kind
+		if o.Format == FormatAuto {
+			var err error
+			if found, err = o.findLake(dir); err != nil {
+				return kind, redact.Error(err)
+			}
+		}
+		if found != lake.None && len(patterns) > 1 {
+			return kind, fmt.Errorf("%s: a table of %s is read by itself: name it alone, and put tables together by UNION ALL",
+				redact.URL(dir), found)
+		}
+		kind = found
+	}
+	return kind, nil
+}
+
+// IsLake says whether patterns name a table of Delta or Iceberg, and not files.
+func IsLake(patterns []string, opt Options) (bool, error) {
+	opt.EnsureDefaults()
+	kind, err := opt.lakeKind(patterns)
+	return kind != lake.None, err
+}
+
+// refuseLake refuses a table of Delta or Iceberg where files are wanted.
+func (o *Options) refuseLake(patterns []string) error {
+	if o.isFiles || o.Known != nil {
+		return nil
+	}
+	kind, err := o.lakeKind(patterns)
+	if err == nil && kind != lake.None {
+		err = fmt.Errorf("%s: a table of %s is read by SQL, and by what aggregates files, and not here", redact.URL(patterns[0]), kind)
+	}
+	return err
+}
+
 // findLake returns what kind of table a directory is.
 func (o *Options) findLake(dir string) (lake.Kind, error) {
-	if dir == decode.StdinName || dir == "" || isWeb(dir) {
+	if dir == decode.StdinName || dir == "" || isWeb(dir) || IsDataFile(dir) || strings.ContainsAny(dir, patternMeta) {
 		return lake.None, nil
 	}
 	info, err := o.FS.Stat(dir)

@@ -114,6 +114,8 @@ type Options struct {
 	// kept are not reserved any more when Open returns. The default, nil, has no limit.
 	Budget scan.Budget `json:"-"`
 
+	isFiles bool // the input is surely no table of Delta or Iceberg
+
 	sizes textfile.Sizes // testing knob
 }
 

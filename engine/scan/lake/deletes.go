@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -17,7 +18,7 @@ func (f *File) OpenFile(ctx context.Context, fsys vfs.FS, file *parquet.File) er
 	var rows []int64
 	var err error
 	for _, d := range f.deletes {
-		if rows, err = d.rows(fsys, rows, int64(file.Span())); err != nil {
+		if rows, err = d.rows(ctx, fsys, rows, int64(file.Span())); err != nil {
 			return err
 		}
 	}
@@ -29,7 +30,7 @@ func (f *File) OpenFile(ctx context.Context, fsys vfs.FS, file *parquet.File) er
 type deleteIndex struct {
 	r         *icebergReader
 	vectors   map[string]*dataFile   // by data file
-	positions []*dataFile            // of any data files
+	positions []*positions           // of any data files
 	equal     map[string][]*dataFile // by partition
 }
 
@@ -41,7 +42,7 @@ func newDeleteIndex(r *icebergReader, all []dataFile) *deleteIndex {
 		case d.content == contentPositions && strings.EqualFold(d.format, "puffin"):
 			x.vectors[d.of] = d
 		case d.content == contentPositions:
-			x.positions = append(x.positions, d)
+			x.positions = append(x.positions, &positions{of: d, r: r})
 		case d.content == contentEqual:
 			key := d.key
 			if len(d.fields) == 0 {
@@ -63,60 +64,97 @@ func (x *deleteIndex) add(f *File, d *dataFile) error {
 		f.live = f.Rows - v.rows
 	} else {
 		for _, p := range x.positions {
-			if p.sequence >= d.sequence && (p.of == "" || p.of == d.path) && mayName(p, d) {
-				f.deletes = append(f.deletes, &positions{path: p.path, of: d.path, r: x.r})
+			if p.of.sequence >= d.sequence && (p.of.of == "" || p.of.of == d.path) && (p.of.spec != d.spec || p.of.key == d.key) {
+				f.deletes = append(f.deletes, &positionsOf{p, d.path})
 				f.live = -1
 			}
 		}
 	}
+	byColumns := map[string]*equality{} // by numbers of columns
 	for _, e := range slices.Concat(x.equal[""], x.equal[d.key]) {
-		if e.sequence > d.sequence {
-			return fmt.Errorf("not supported: deletes by equality, as in %s", e.path)
+		if e.sequence <= d.sequence {
+			continue
 		}
+		key := fmt.Sprint(e.equal)
+		if byColumns[key] == nil {
+			byColumns[key] = &equality{data: d.path, columns: e.equal}
+			f.deletes = append(f.deletes, byColumns[key])
+			f.live = -1
+		}
+		byColumns[key].files = append(byColumns[key].files, e.path)
 	}
 	return nil
 }
 
-// filePathID is the number of the column of paths in files of positions.
-const filePathID = 2147483546
-
-// mayName says whether a file of positions may name a data file, by its bounds and its partition.
-func mayName(p, d *dataFile) bool {
-	if p.spec == d.spec && p.key != d.key {
-		return false
-	}
-	return true
-}
-
-// positions are deleted rows of one data file, in a file of positions.
+// positions is a file of deleted rows, which is read once for all data files that it names.
 type positions struct {
-	path string
-	of   string // the data file, as the table's paths are
-	r    *icebergReader
+	of *dataFile
+	r  *icebergReader
+
+	mu   sync.Mutex
+	rows map[string][]int64 // by data file; nil before it is read
 }
+
+// positionsOf are the deleted rows of one data file.
+type positionsOf struct {
+	*positions
+	data string
+}
+
+// String implements deletes.
+func (p *positionsOf) String() string { return p.of.path }
 
 // rows implements deletes.
-func (p *positions) rows(fsys vfs.FS, to []int64, limit int64) ([]int64, error) {
-	err := eachBatch(context.Background(), fsys, p.path, []string{"file_path", "pos"}, func(c []arrow.Array) error {
-		if c[0] == nil || c[1] == nil {
-			return fmt.Errorf("%w: %s has no columns file_path and pos", errDamaged, p.path)
+func (p *positionsOf) rows(ctx context.Context, fsys vfs.FS, to []int64, limit int64) ([]int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.positions.rows == nil {
+		if err := p.read(ctx, fsys); err != nil {
+			return nil, expired(err, "a file of deletes")
 		}
-		last, isOurs := "", false
+	}
+	for _, n := range p.positions.rows[p.data] {
+		if n >= limit {
+			return nil, fmt.Errorf("%w: %s deletes row %d of %s, which has %d", errDamaged, p.of.path, n, p.data, limit)
+		}
+	}
+	return append(to, p.positions.rows[p.data]...), nil
+}
+
+// read reads the file.
+// Requires: p.mu is held.
+func (p *positions) read(ctx context.Context, fsys vfs.FS) error {
+	if err := checkParquet(p.of); err != nil {
+		return err
+	}
+	all, last, data := map[string][]int64{}, "", ""
+	err := eachBatch(ctx, fsys, p.of.path, []string{"file_path", "pos"}, func(c []arrow.Array) error {
+		if c[0] == nil || c[1] == nil {
+			return fmt.Errorf("%w: %s has no columns file_path and pos", errDamaged, p.of.path)
+		}
 		for row := range rowsOf(c) {
 			name, _ := text(c[0], row)
 			if name != last {
-				last, isOurs = name, p.r.locate(name) == p.of
-			}
-			if !isOurs {
-				continue
+				last, data = name, p.r.locate(name)
 			}
 			n, ok := number(c[1], row)
-			if !ok || n < 0 || n >= limit {
-				return fmt.Errorf("%w: %s deletes row %d of %s, which has %d", errDamaged, p.path, n, p.of, limit)
+			if !ok || n < 0 {
+				return fmt.Errorf("%w: %s deletes row %d of %s", errDamaged, p.of.path, n, data)
 			}
-			to = append(to, n)
+			all[data] = append(all[data], n)
 		}
 		return nil
 	})
-	return to, expired(err, "a file of deletes")
+	if err == nil {
+		p.rows = all
+	}
+	return err
+}
+
+// checkParquet refuses files of deletes of other formats.
+func checkParquet(d *dataFile) error {
+	if !strings.EqualFold(d.format, "parquet") {
+		return fmt.Errorf("not supported: deletes in the format %s, as in %s", strings.ToLower(d.format), d.path)
+	}
+	return nil
 }

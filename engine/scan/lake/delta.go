@@ -204,7 +204,7 @@ func (t *Table) openDelta(ctx context.Context, fsys vfs.FS, opt Options) error {
 	if err != nil {
 		return err
 	}
-	t.State = fmt.Sprintf("version %d", version)
+	t.State, t.Pin = fmt.Sprintf("version %d", version), Options{Version: strconv.FormatInt(version, 10)}
 	return t.fromLog(l)
 }
 

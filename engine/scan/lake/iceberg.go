@@ -82,6 +82,7 @@ func (t *Table) openIceberg(ctx context.Context, fsys vfs.FS, opt Options) error
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	t.Pin = Options{Version: path.Base(name), Snapshot: opt.Snapshot, Timestamp: opt.Timestamp}
 	return t.fromMetadata(ctx, fsys, m, opt)
 }
 
@@ -114,7 +115,7 @@ var metadataNumber = regexp.MustCompile(`^v?(\d+)[.-]`)
 func (t *Table) metadataFile(fsys vfs.FS, version string) (string, error) {
 	if isMetadata(t.Root) {
 		file := t.Root
-		t.Root = path.Dir(path.Dir(file))
+		t.Root = strings.TrimSuffix(strings.TrimSuffix(file, path.Base(file)), "/"+metadataDir+"/")
 		return file, nil
 	}
 	dir := join(t.Root, metadataDir)

@@ -2,6 +2,8 @@ package lake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,8 +39,9 @@ type Options struct {
 // Table is a table at a moment.
 type Table struct {
 	Kind    Kind
-	Root    string // directory
-	State   string // for people: "version 3", "snapshot 42"
+	Root    string  // directory
+	State   string  // for people: "version 3", "snapshot 42"
+	Pin     Options // read the same state again
 	Columns []Column
 	Files   []File
 }
@@ -83,6 +86,18 @@ type File struct {
 
 	deletes []deletes
 	live    int64 // rows that are not deleted; -1 where that is not known
+}
+
+// Deletes returns a text that is another for other deletes of the file; "" without any.
+func (f *File) Deletes() string {
+	if len(f.deletes) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, d := range f.deletes {
+		fmt.Fprintln(h, d)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // Live returns how many rows are not deleted; -1 where the metadata do not tell.

@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,8 +13,10 @@ import (
 
 // deletes are rows of a file that are not rows of the table.
 type deletes interface {
+	fmt.Stringer // which they are
+
 	// rows adds the numbers of deleted rows, from 0 on and below limit, in any order.
-	rows(fsys vfs.FS, to []int64, limit int64) ([]int64, error)
+	rows(ctx context.Context, fsys vfs.FS, to []int64, limit int64) ([]int64, error)
 }
 
 // vector is deleted rows as a bitmap, in a file of its own or in the log.
@@ -30,8 +33,11 @@ const wordBytes = 4
 
 const vectorMagic = 1681511377 // of a bitmap of 64-bit numbers in parts of 32 bits, in Roaring's portable form
 
+// String implements deletes.
+func (v *vector) String() string { return fmt.Sprint(v.path, "@", v.offset, " ", v.inline) }
+
 // rows implements deletes.
-func (v *vector) rows(fsys vfs.FS, to []int64, limit int64) ([]int64, error) {
+func (v *vector) rows(_ context.Context, fsys vfs.FS, to []int64, limit int64) ([]int64, error) {
 	bitmap := v.inline
 	where := "a deletion vector within the log"
 	if v.path != "" {
