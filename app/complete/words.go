@@ -45,6 +45,8 @@ func readers() []Candidate {
 		{Text: "read_csv(", Kind: Function, Detail: "CSV, with options"},
 		{Text: "read_json(", Kind: Function, Detail: "JSON, with options"},
 		{Text: "read_parquet(", Kind: Function, Detail: "Parquet, one file or a list"},
+		{Text: "delta_scan(", Kind: Function, Detail: "a table of Delta Lake, by its directory"},
+		{Text: "iceberg_scan(", Kind: Function, Detail: "a table of Iceberg, by its directory"},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // inputs are values of flags, by the kinds of options.
-var inputs = map[options.Kind]string{options.Char: ";", options.CharOrNone: ",", options.Text: "%d", options.Texts: "x", options.Truth: "true",
+var inputs = map[options.Kind]string{options.Char: ";", options.CharOrNone: ",", options.Text: "%d", options.Mark: "7", options.Texts: "x", options.Truth: "true",
 	options.Number: "3", options.Rows: "-1", options.Size: "1MiB", options.Types: "x=string", options.File: "left.csv"}
 
 // Would catch a flag of the table of options that does not reach the readers, one whose default is not theirs, and an

@@ -52,7 +52,7 @@ func TestFieldNames(t *testing.T) {
 }
 
 // inputs are values of input's fields, by the kinds of options.
-var inputs = map[options.Kind]string{options.Char: "';'", options.CharOrNone: "','", options.Text: "'%d'", options.Texts: "[x, y]",
+var inputs = map[options.Kind]string{options.Char: "';'", options.CharOrNone: "','", options.Text: "'%d'", options.Mark: "'7'", options.Texts: "[x, y]",
 	options.Truth: "yes", options.Number: "3", options.Rows: "-1", options.Size: "1MiB", options.Types: "{x: string}", options.File: "left.csv"}
 
 // Would catch a field of input that does not reach the readers, one that a step may change without being run again,

@@ -19,6 +19,7 @@ var arguments = map[options.Kind][3]string{
 	options.Char:       {"';'", "''", "= '': want one ASCII character in quotes"},
 	options.CharOrNone: {"','", "'ab'", "= 'ab': want one ASCII character in quotes"},
 	options.Text:       {"'%d'", "1", "= 1: want text in quotes"},
+	options.Mark:       {"7", "true", "= true: want a whole number, or text in quotes"},
 	options.Texts:      {"['x', 'y']", "[1]", "want text in quotes, or a list of such"},
 	options.Word:       {"'latin-1'", "true", "= true: want text in quotes"},
 	options.Switch:     {"false", "'no'", "= 'no': want true or false"},

@@ -36,7 +36,7 @@ const docsIntro = `# SQL
 and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../tests/SEMANTICS.md) lists where the two differ.
 
     SELECT [DISTINCT [ON (expression, ...)]] expression [AS name], ... | * [EXCLUDE (name, ...)] [REPLACE (expression AS name, ...)] [RENAME (name AS name, ...)]
-    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | table | (SELECT ...)
+    FROM 'files.parquet' | read_csv('x.csv', delim = ';') | read_json('x') | read_parquet(['x', 'y']) | delta_scan('x') | iceberg_scan('x') | table | (SELECT ...)
          [, ... | [ASOF] [INNER | LEFT | RIGHT | FULL | SEMI | ANTI] JOIN ... ON condition | USING (name, ...) | NATURAL JOIN ... | CROSS JOIN ...]
          [, unnest(list) [AS t(name)]] [TABLESAMPLE sample]
     [WHERE condition]
@@ -178,7 +178,8 @@ hive_partitioning; escape, which is the quote or a backslash where none is given
 maximum_object_size,
 union_by_name, filename and hive_partitioning; a type of columns may be nested, as 'STRUCT(id INT, tags VARCHAR[])';
 read_parquet union_by_name, filename, file_row_number, hive_partitioning and trust_statistics (false for files whose writer got
-minima, maxima, counts of NULLs or Bloom filters wrong). All take a list of files. Columns filename and, of Parquet and Arrow
+minima, maxima, counts of NULLs or Bloom filters wrong). All take a list of files. delta_scan and iceberg_scan take the directory of a
+table, version and as_of, iceberg_scan snapshot_from_id as well ([files.md](files.md#tables-of-delta-lake-and-iceberg)). Columns filename and, of Parquet and Arrow
 files, file_row_number can be named without the option, too; SELECT * does not have them then. How files may differ is in
 [files.md](files.md#files-that-differ).
 

@@ -188,8 +188,8 @@ func (f *deltaFiles) addCheckpoint(name string, m []string) {
 
 // openDelta reads the log of a table up to the version that the options ask for.
 func (t *Table) openDelta(ctx context.Context, fsys vfs.FS, opt Options) error {
-	if opt.Snapshot != "" || opt.Catalog != "" || opt.Token != "" || opt.Warehouse != "" {
-		return errors.New("a table of Delta has neither snapshots with numbers nor a catalog: name a version or a timestamp")
+	if opt.Snapshot != "" {
+		return errors.New("a table of Delta has no snapshots with numbers: name a version or a time")
 	}
 	dir := join(t.Root, logDir)
 	files, err := listLog(fsys, dir)

@@ -31,9 +31,6 @@ type Options struct {
 	Version   string // of Delta: a version; of Iceberg: a version of the metadata, or a part of their file's name
 	Snapshot  string // of Iceberg: the number of a snapshot
 	Timestamp string // the state at a time; UTC where it has no zone
-	Catalog   string // of Iceberg: the URL of a REST catalog, in which the table's name is looked up
-	Token     string // for the catalog
-	Warehouse string // of the catalog
 }
 
 // Table is a table at a moment.

@@ -72,7 +72,7 @@ func TestNames(t *testing.T) {
 }
 
 // values are taken by options of each kind.
-var values = map[Kind]any{Char: "x", CharOrNone: ",", Text: "%d", Texts: []string{"x"}, Truth: true, Number: 3, Rows: 5, Size: 7,
+var values = map[Kind]any{Char: "x", CharOrNone: ",", Text: "%d", Mark: "7", Texts: []string{"x"}, Truth: true, Number: 3, Rows: 5, Size: 7,
 	Types: Columns{[]string{"x"}, map[string]arrow.DataType{"x": arrow.BinaryTypes.String}}}
 
 // Would catch an entry that sets another field than its own, or the field of a format that is not read.

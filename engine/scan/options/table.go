@@ -95,7 +95,7 @@ var table = []*Option{
 		Doc: "read the version `N` of a table of Delta, or of the metadata of a table of Iceberg; the last when not given"},
 	{Kind: Mark, fields: "Snapshot", Flag: "snapshot", sql: "snapshot_from_id snapshot", of: "iceberg",
 		Doc: "read the snapshot with the number `N` of a table of Iceberg"},
-	{Kind: Text, fields: "AsOf", Flag: "as-of", sql: "timestamp snapshot_from_timestamp", of: "delta iceberg",
+	{Kind: Text, fields: "AsOf", Flag: "as-of", sql: "as_of snapshot_from_timestamp", of: "delta iceberg",
 		Doc: "read a table of Delta or Iceberg as it was at a `TIME`, as in '2026-11-30 12:00:00', in UTC"},
 	{Kind: Fixed, sql: "format", words: "'auto'", of: "json"},
 	{Kind: Fixed, sql: "records", words: "true", of: "json"},
