@@ -59,8 +59,8 @@ func list(ctx context.Context, patterns []string, opt dataset.Options) (files []
 	if isLake, err := dataset.IsLake(patterns, opt); err != nil {
 		return nil, err
 	} else if isLake {
-		return nil, fmt.Errorf("%w: not supported: a roll-up of a table of Delta or Iceberg (%s), whose rows may be deleted within "+
-			"a file; a roll-up reads files, or key=value folders of files", ErrStatement, redact.URL(patterns[0]))
+		return nil, fmt.Errorf("%w: not supported: a roll-up of a table of Delta or Iceberg (%s), whose rows may be "+
+			"deleted within a file; a roll-up reads files, or key=value folders of files", ErrStatement, redact.URL(patterns[0]))
 	}
 	identities, err := dataset.Identities(ctx, patterns, opt)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 type Listed struct {
 	Name  string
 	Rows  int64 // of the file, deleted ones among them
-	Live  int64 // Rows without those that are deleted; -1 where that is not known
+	Live  int64 // Rows without the deleted ones; -1 where that is not known
 	Bytes int64
 
-	// Constants are those of decode.File.
+	// Constants are decode.File.Constants.
 	Constants map[string]any
 
 	// Bounds are of columns, by name. A column that is not there may have any value.

@@ -149,8 +149,8 @@ func (u *unifier) suit(file source, columns []arrow.Field) {
 		common, ok := delivery.Common(f.Type, columns[at].Type)
 		_, isNested := f.Type.(*nested.Type)
 		if ok = ok && (isNested || arrow.TypeEqual(common, f.Type)); !ok {
-			u.conflicts[i] = fmt.Errorf("%s: column %q is %s in the file, and %s in the table, which does not have all of its values",
-				file.file, f.Name, query.TypeName(columns[at].Type), query.TypeName(f.Type))
+			u.conflicts[i] = fmt.Errorf("%s: column %q is %s in the file, and %s in the table, which does not have "+
+				"all of its values", file.file, f.Name, query.TypeName(columns[at].Type), query.TypeName(f.Type))
 		}
 	}
 }

@@ -53,10 +53,11 @@ func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table
 		return nil, o.checkNoLake()
 	}
 	if o.UnionByName {
-		return nil, knob.Errorf("%s: a table of %s says which columns it has; read it without that (%s)", redact.URL(patterns[0]),
-			kind, knob.Name("dataset.UnionByName"))
+		return nil, knob.Errorf("%s: a table of %s says which columns it has; read it without that (%s)",
+			redact.URL(patterns[0]), kind, knob.Name("dataset.UnionByName"))
 	}
-	t, err := lake.Open(ctx, o.FS, kind, patterns[0], lake.Options{Version: o.Version, Snapshot: o.Snapshot, Timestamp: o.AsOf})
+	of := lake.Options{Version: o.Version, Snapshot: o.Snapshot, Timestamp: o.AsOf}
+	t, err := lake.Open(ctx, o.FS, kind, patterns[0], of)
 	return t, redact.Error(err)
 }
 
@@ -119,7 +120,8 @@ func (o *Options) refuseLake(patterns []string) error {
 	}
 	kind, err := o.lakeKind(patterns)
 	if err == nil && kind != lake.None {
-		err = fmt.Errorf("%s: a table of %s is read by SQL, and by what aggregates files, and not here", redact.URL(patterns[0]), kind)
+		err = fmt.Errorf("%s: a table of %s is read by SQL, and by what aggregates files, and not here",
+			redact.URL(patterns[0]), kind)
 	}
 	return err
 }
@@ -190,7 +192,8 @@ func (o *Options) openLake(ctx context.Context, t *lake.Table) (scan.Source, err
 			return nil, err
 		}
 		all[i] = scan.Listed{Name: f.Path, Rows: f.Rows, Live: f.Live(), Bytes: f.Bytes, Constants: constants,
-			Bounds: f.Bounds, Excludes: f.Excludes, Open: func(ctx context.Context) (decode.File, error) { return f.open(ctx, o) }}
+			Bounds: f.Bounds, Excludes: f.Excludes,
+			Open: func(ctx context.Context) (decode.File, error) { return f.open(ctx, o) }}
 		if o.DistrustStatistics {
 			all[i].Bounds = nil
 		}
@@ -312,8 +315,8 @@ func (f *lakeFile) open(ctx context.Context, o *Options) (file decode.File, err 
 // missing explains a data file that is not there.
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the table names a data file that is gone: its state has expired, or the table is being cleaned up",
-			err)
+		return fmt.Errorf("%w: the table names a data file that is gone: its state has expired, or the table is being "+
+			"cleaned up", err)
 	}
 	return err
 }

@@ -64,7 +64,8 @@ func (x *deleteIndex) add(f *File, d *dataFile) error {
 		f.live = f.Rows - v.rows
 	} else {
 		for _, p := range x.positions {
-			if p.of.sequence >= d.sequence && (p.of.of == "" || p.of.of == d.path) && (p.of.spec != d.spec || p.of.key == d.key) {
+			isOther := p.of.of != "" && p.of.of != d.path || p.of.spec == d.spec && p.of.key != d.key
+			if p.of.sequence >= d.sequence && !isOther {
 				f.deletes = append(f.deletes, &positionsOf{p, d.path})
 				f.live = -1
 			}

@@ -145,7 +145,8 @@ type deltaFiles struct {
 
 var (
 	commitName     = regexp.MustCompile(`^(\d{20})\.json$`)
-	checkpointName = regexp.MustCompile(`^(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-fA-F-]{36})?\.(parquet|json)$`)
+	checkpointName = regexp.MustCompile(`^(\d{20})\.checkpoint` +
+		`(?:\.(\d{10})\.(\d{10})|\.[0-9a-fA-F-]{36})?\.(parquet|json)$`)
 )
 
 // listLog lists a log.
@@ -277,7 +278,8 @@ func (f *deltaFiles) time(_ context.Context, fsys vfs.FS, dir string, c commit) 
 
 // parseTime reads a time of the options.
 func parseTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07",
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
+		"2006-01-02 15:04:05.999999999-07",
 		"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at, nil
@@ -313,8 +315,8 @@ func (f *deltaFiles) replay(ctx context.Context, fsys vfs.FS, dir string, versio
 		next++
 	}
 	if next <= version {
-		return nil, fmt.Errorf("version %d of the log is missing, of which version %d is made: the version has expired, or the log "+
-			"is damaged; read a later version", next, version)
+		return nil, fmt.Errorf("version %d of the log is missing, which version %d needs: it has expired, or the log is "+
+			"damaged; read a later version", next, version)
 	}
 	return l, nil
 }

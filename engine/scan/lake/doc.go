@@ -7,11 +7,11 @@
 //	          -> deleted rows                 vector.go, deletes.go    -> parquet.File.Delete
 //	          -> bounds, partitions           stats.go, transform.go   -> scan.Listed
 //
-// Package dataset opens the files. The rules are those of the Delta transaction log protocol (reader version 3) and of
+// Package dataset opens the files. The rules are the Delta transaction log protocol (reader version 3) and
 // the Iceberg table spec (versions 1 to 3).
 //
-//   - L1 (refusal): a feature, type, transform or kind of file that the package does not know is an error that names it,
-//     unless ignoring it surely changes no row.
+//   - L1 (refusal): a feature, type or kind of file that the package does not know is an error that names it. An unknown
+//     transform of partitions bounds nothing.
 //   - L2 (no trust): sizes, counts and offsets of metadata are checked before memory is taken; a damaged file gives an
 //     error that names it, never a panic.
 //   - L3 (bounds): what is not known of values, or written in another way than expected, bounds nothing.

@@ -25,7 +25,7 @@ type entry struct {
 	modified time.Time
 }
 
-// list returns the files of a directory, of which none need exist in an object store, by name.
+// list returns the files of a directory, by name: none where an object store has no such prefix.
 func list(fsys vfs.FS, dir string) (entries []entry, err error) {
 	if objects, ok := vfs.ObjectsAt(fsys, dir); ok {
 		found, err := objects.List(dir + "/")

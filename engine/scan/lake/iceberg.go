@@ -145,7 +145,7 @@ func (t *Table) metadataFile(fsys vfs.FS, version string) (string, error) {
 			n, _ = strconv.ParseInt(m[1], 10, 64)
 		}
 		if version != "" {
-			if strconv.FormatInt(n, 10) == version && m != nil || e.name == version || strings.Contains(e.name, version) && len(version) > 8 {
+			if strconv.FormatInt(n, 10) == version && m != nil || e.name == version {
 				best = i
 			}
 		} else if n > number || n == number && e.modified.After(entries[best].modified) {

@@ -86,7 +86,8 @@ func icebergPart(f icebergColumn, depth int) (c Column, err error) {
 	case "list":
 		parts = []icebergColumn{{ID: t.ElementID, Type: t.Element, Required: t.ElementNeeded}}
 	case "map":
-		parts = []icebergColumn{{ID: t.KeyID, Type: t.Key, Required: true}, {ID: t.ValueID, Type: t.Value, Required: t.ValueNeeded}}
+		parts = []icebergColumn{{ID: t.KeyID, Type: t.Key, Required: true},
+			{ID: t.ValueID, Type: t.Value, Required: t.ValueNeeded}}
 	}
 	if c.Parts, err = icebergColumns(parts, depth+1); err != nil {
 		return c, err

@@ -254,8 +254,8 @@ func newDataFile(of map[string]any) (f dataFile, err error) {
 		b, _ := of[name].([]byte)
 		return string(b)
 	}
-	f = dataFile{content: number("content"), path: text("file_path"), format: text("file_format"), rows: number("record_count"),
-		bytes: number("file_size_in_bytes"), of: text("referenced_data_file"), offset: number("content_offset"),
+	f = dataFile{content: number("content"), path: text("file_path"), format: text("file_format"),
+		rows: number("record_count"), bytes: number("file_size_in_bytes"), of: text("referenced_data_file"), offset: number("content_offset"),
 		size: number("content_size_in_bytes"), nulls: map[int]int64{}}
 	if f.path == "" || f.rows < 0 || f.bytes < 0 {
 		return f, fmt.Errorf("%w: a file %q of %d rows and %d B", errDamaged, f.path, f.rows, f.bytes)
@@ -306,8 +306,8 @@ func (r *icebergReader) file(d *dataFile) (f File, err error) {
 	if !strings.EqualFold(d.format, "parquet") {
 		return f, fmt.Errorf("not supported: files of the format %s; only Parquet is read", strings.ToLower(d.format))
 	}
-	f = File{Path: d.path, Rows: d.rows, live: d.rows, Bytes: d.bytes, Naming: r.naming, Bounds: map[string]predicate.Bounds{},
-		Lacking: map[string]any{}}
+	f = File{Path: d.path, Rows: d.rows, live: d.rows, Bytes: d.bytes, Naming: r.naming,
+		Bounds: map[string]predicate.Bounds{}, Lacking: map[string]any{}}
 	for id, c := range r.leaves {
 		b := predicate.Bounds{Low: boundOf(d.low[id], c.Type), High: boundOf(d.high[id], c.Type)}
 		if nulls, ok := d.nulls[id]; ok {
@@ -387,7 +387,8 @@ func first(of []int) int {
 	return of[0]
 }
 
-// namingByID matches columns of files by their numbers. Files without numbers are matched by the table's mapping of names.
+// namingByID matches columns of files by their numbers. Files without numbers are matched by the table's mapping of
+// names.
 func (r *icebergReader) namingByID() parquet.Naming {
 	columns := r.table.Columns
 	return func(fields []arrow.Field) ([]arrow.Field, error) {

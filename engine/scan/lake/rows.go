@@ -18,7 +18,9 @@ import (
 
 // eachBatch calls a function with batches of some columns of a Parquet file of metadata, by the names of its schema.
 // A column that the file lacks is nil.
-func eachBatch(ctx context.Context, fsys vfs.FS, path string, names []string, f func(columns []arrow.Array) error) error {
+func eachBatch(
+	ctx context.Context, fsys vfs.FS, path string, names []string, f func(columns []arrow.Array) error,
+) error {
 	mem := reserve.New(reserve.GoHeap, nil)
 	file, err := parquet.Open(fsys, path, mem)
 	if err != nil {

@@ -70,7 +70,7 @@ func jsonValue(text json.RawMessage, t arrow.DataType, isHigh bool) *predicate.V
 	switch {
 	case len(text) == 0 || string(text) == "null":
 		return nil
-	case family == predicate.NumberFamily && !isText && !strings.ContainsAny(string(text), "eE"): // an exponent may be huge
+	case family == predicate.NumberFamily && !isText && !strings.ContainsAny(string(text), "eE"): // it may be huge
 		n, ok := new(big.Rat).SetString(string(text))
 		if !ok {
 			return nil

@@ -14,7 +14,8 @@ import (
 	"github.com/mpga/mpga/engine/scan/internal/predicate"
 )
 
-// boundOf reads a bound of a manifest (the table spec, "Binary single-value serialization"); nil where it bounds nothing. L3.
+// boundOf reads a bound of a manifest (the table spec, "Binary single-value serialization"); nil where it bounds
+// nothing. L3.
 func boundOf(b []byte, t arrow.DataType) *predicate.Value {
 	family, _, nanos := predicate.FamilyOf(t)
 	v := predicate.Value{Family: family}
@@ -94,7 +95,7 @@ func partitionBounds(transform string, value any, t arrow.DataType) (b predicate
 	n, isNumber := value.(int64)
 	family, _, nanos := predicate.FamilyOf(t)
 	switch {
-	case name == "truncate" && family == predicate.NumberFamily && isNumber && t.ID() != arrow.DECIMAL128 && n <= math.MaxInt64-width:
+	case name == "truncate" && arrow.IsInteger(t.ID()) && isNumber && n <= math.MaxInt64-width:
 		b.Low = &predicate.Value{Family: family, Integer: n}
 		b.High = &predicate.Value{Family: family, Integer: n + width - 1}
 	case name == "truncate" && family == predicate.BytesFamily:
