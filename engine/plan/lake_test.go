@@ -9,8 +9,8 @@ import (
 	"github.com/mpga/mpga/engine"
 )
 
-// Rows of the tables in testdata/lake, which deltalake 1.6 and pyiceberg 0.12 have written, and the deletes of Iceberg by
-// hand: id counts from 0 on, k is id % 3 or 5, s is NULL or s(id % 11), ts is the id-th hour of 2026.
+// Rows of the tables in testdata/lake, which deltalake 1.6 and pyiceberg 0.12 have written, but the deletes of
+// Iceberg: id counts from 0 on, k is id % 3 or 5, s is NULL or s(id % 11), ts is the id-th hour of 2026.
 //
 //	delta_parts      partitions by k; 20 and 10 rows, without id 5 since version 2, which has a checkpoint; 10 more rows
 //	iceberg_evolved  12 rows in partitions by day and bucket; columns renamed, widened, added and dropped; 8 rows more

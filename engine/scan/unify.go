@@ -27,7 +27,7 @@ type Whole struct {
 	// Schema has the columns of the table, where the inputs are a part of it; else nil.
 	Schema *arrow.Schema
 
-	// Listed says that Schema, not the inputs, decides which columns there are, and of which types. A column that an
+	// Listed says that Schema, not the inputs, decides which columns there are, and their types. A column that an
 	// input lacks is NULL in its rows, and columns that Schema lacks are passed over.
 	Listed bool
 

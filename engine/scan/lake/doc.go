@@ -10,8 +10,8 @@
 // Package dataset opens the files. The rules are the Delta transaction log protocol (reader version 3) and
 // the Iceberg table spec (versions 1 to 3).
 //
-//   - L1 (refusal): a feature, type or kind of file that the package does not know is an error that names it. An unknown
-//     transform of partitions bounds nothing.
+//   - L1 (refusal): a feature, type or kind of file that the package does not know is an error that names it. A
+//     transform of partitions that it does not know bounds nothing.
 //   - L2 (no trust): sizes, counts and offsets of metadata are checked before memory is taken; a damaged file gives an
 //     error that names it, never a panic.
 //   - L3 (bounds): what is not known of values, or written in another way than expected, bounds nothing.

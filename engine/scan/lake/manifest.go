@@ -439,7 +439,8 @@ func numbered(fields []arrow.Field, of []nameMapping) []arrow.Field {
 			case *arrow.ListType:
 				out[i].Type = arrow.ListOfField(renamed(t.ElemField(), "element", m.Fields))
 			case *arrow.MapType:
-				out[i].Type = arrow.MapOfFields(renamed(t.KeyField(), "key", m.Fields), renamed(t.ItemField(), "value", m.Fields))
+				value := renamed(t.ItemField(), "value", m.Fields)
+				out[i].Type = arrow.MapOfFields(renamed(t.KeyField(), "key", m.Fields), value)
 			}
 		}
 	}
