@@ -24,7 +24,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 )
 
-// KnownLake is the state of a table of Delta or Iceberg, some of whose files are read.
+// KnownLake is the state of a table of Delta or Iceberg that some files are read of.
 type KnownLake struct {
 	Kind lake.Kind    `json:"kind"`
 	Root string       `json:"root"`

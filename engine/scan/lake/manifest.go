@@ -255,8 +255,9 @@ func newDataFile(of map[string]any) (f dataFile, err error) {
 		return string(b)
 	}
 	f = dataFile{content: number("content"), path: text("file_path"), format: text("file_format"),
-		rows: number("record_count"), bytes: number("file_size_in_bytes"), of: text("referenced_data_file"), offset: number("content_offset"),
-		size: number("content_size_in_bytes"), nulls: map[int]int64{}}
+		rows: number("record_count"), bytes: number("file_size_in_bytes"), of: text("referenced_data_file"),
+		offset: number("content_offset"),
+		size:   number("content_size_in_bytes"), nulls: map[int]int64{}}
 	if f.path == "" || f.rows < 0 || f.bytes < 0 {
 		return f, fmt.Errorf("%w: a file %q of %d rows and %d B", errDamaged, f.path, f.rows, f.bytes)
 	}
