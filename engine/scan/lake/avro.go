@@ -49,7 +49,7 @@ func readAvro(content []byte, each func(f *avroFile, record map[string]any) erro
 	if !ok {
 		return fmt.Errorf("%w: it is no file of Avro", errDamaged)
 	}
-	r := &avroReader{data: rest}
+	r := newAvroReader(rest)
 	f := &avroFile{meta: map[string][]byte{}}
 	head, _ := r.value(&avroType{kind: "map", parts: []*avroType{{kind: "bytes"}}}, 0).(map[string]any)
 	for key, value := range head {
@@ -88,7 +88,7 @@ func readAvro(content []byte, each func(f *avroFile, record map[string]any) erro
 
 // records calls a function with the records of a block.
 func (f *avroFile) records(block []byte, n int64, each func(f *avroFile, record map[string]any) error) error {
-	r := &avroReader{data: block}
+	r := newAvroReader(block)
 	for range n {
 		record, ok := r.value(f.schema, 0).(map[string]any)
 		switch {
@@ -99,9 +99,6 @@ func (f *avroFile) records(block []byte, n int64, each func(f *avroFile, record 
 		}
 		if err := each(f, record); err != nil {
 			return err
-		}
-		if len(r.data) == 0 && len(record) == 0 {
-			return nil // records without bytes may be any number
 		}
 	}
 	return nil
@@ -233,8 +230,16 @@ func (p *avroParser) add(t *avroType, depth int, parts ...json.RawMessage) error
 
 // avroReader reads values.
 type avroReader struct {
-	data []byte
-	err  error
+	data   []byte
+	values int64 // read so far
+	most   int64 // values: NULLs and empty records take no bytes, and may be any number. L2
+	err    error
+}
+
+// newAvroReader returns a reader of bytes, which have at most valuesPerByte values each.
+func newAvroReader(data []byte) *avroReader {
+	const valuesPerByte, least = 64, 1024
+	return &avroReader{data: data, most: valuesPerByte*int64(len(data)) + least}
 }
 
 var errAvroEnd = errors.New("it ends too early")
@@ -270,6 +275,9 @@ func (r *avroReader) long() int64 {
 func (r *avroReader) value(t *avroType, depth int) any {
 	if depth > depthMax {
 		r.fail(fmt.Errorf("more than %d values within each other", depthMax))
+	}
+	if r.values++; r.values > r.most {
+		r.fail(fmt.Errorf("more than %d values", r.most))
 	}
 	if r.err != nil {
 		return nil
