@@ -5,8 +5,8 @@ package kernels
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -22,20 +22,23 @@ import (
 const (
 	hugePageBytes = 2 << 20
 	pageBytes     = 4 << 10
-	touchBytes    = 16 << 20 // that a goroutine clears at a time
-	slabBytes     = 8 << 20  // that blocks below a huge page are cut from
+	largeUnit     = 256 << 10 // of blocks of a huge page and more
+	touchBytes    = 16 << 20  // that a goroutine clears at a time
+	slabBytes     = 8 << 20   // of a region that smaller blocks are cut from
+	regionBytes   = 256 << 20 // of a region of several blocks, at most
 )
 
-// Blocks that a query asks for one by one, while all cores have other work, are pinned before they
-// are asked for, several at a time: a quarter of the blocks of a size that there are, so that
-// little is pinned in vain.
+// Regions grow with the pool: one is as large as half of the memory that there is. Blocks that a query asks for one by
+// one, while all cores have other work, are pinned before they are asked for: a quarter of what there is, so that little
+// is pinned in vain.
 const (
-	aheadShare     = 4
-	aheadBlocksMax = 8
-	aheadBytesMin  = 8 << 20 // of a block that is worth it
+	regionShare   = 2
+	aheadShare    = 4
+	aheadBytesMin = 8 << 20 // of a block that is worth it
 )
 
-// pinnedPool hands out page-locked blocks by size class.
+// pinnedPool hands out page-locked blocks, cut from regions, where what is given back is one with what is free beside
+// it: a query finds room in what another has used for blocks of other sizes.
 type pinnedPool struct {
 	limit      int64
 	register   func(at unsafe.Pointer, bytes int64) error
@@ -43,205 +46,211 @@ type pinnedPool struct {
 
 	mu      sync.Mutex
 	bytes   int64 // of all regions, and of regions that are being made
+	coming  int64 // of regions that are being made ahead
 	used    int64 // of the blocks handed out
-	regions regions
-	free    map[int64][]*pinned // by class
-	sizes   map[int64]*sizeClass
+	regions []*pinnedRegion
+	enough  bool    // a large block was given back since a region was last made: blocks are used again
+	closed  bool    // nothing is made ahead any more
 	known   regions // that the driver did not unregister: it may know their addresses until the device is closed
 
 	ahead  sync.WaitGroup // of what is pinned before it is asked for
 	broken error          // spawn.ErrInternal of pinning ahead, until the next alloc; nil otherwise
 }
 
-// sizeClass counts the blocks of a size.
-type sizeClass struct {
-	blocks int  // free or handed out
-	coming int  // being pinned ahead
-	enough bool // a block was given back since the pool last had none: blocks are used again
-}
-
 // pinned is a block of the pool.
 type pinned struct {
 	pool   *pinnedPool
-	memory []byte // as long as its class
-	bytes  []byte // handed out; nil while the block is free
+	region *pinnedRegion
+	at     extent
+	bytes  []byte // handed out; nil once it is given back
 }
 
 func newPinnedPool(limit int64, register, unregister func(unsafe.Pointer, int64) error) *pinnedPool {
-	return &pinnedPool{limit: limit, register: register, unregister: unregister,
-		free: map[int64][]*pinned{}, sizes: map[int64]*sizeClass{}}
+	return &pinnedPool{limit: limit, register: register, unregister: unregister}
 }
 
-// pinnedClass returns the bytes of the smallest block that holds n: there are four classes to a
-// doubling, so that at most a fifth of a block is unused, and from 8 MiB on they are huge pages.
-func pinnedClass(n int64) int64 {
-	if n <= pageBytes {
-		return pageBytes
+// pinnedSize returns the bytes that a block of n bytes takes.
+func pinnedSize(n int64) int64 {
+	if n < hugePageBytes {
+		return roundUp(max(n, 1), pageBytes)
 	}
-	step := int64(1) << (bits.Len64(uint64(n-1)) - 3)
-	if n > hugePageBytes {
-		step = max(step, hugePageBytes)
-	}
-	return (n + step - 1) / step * step
+	return roundUp(n, largeUnit)
 }
+
+func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
 
 func (p *pinnedPool) alloc(n int64) (Pinned, error) {
 	if n < 0 {
 		panic(fmt.Sprintf("pinned memory of %d B", n))
 	}
-	class := pinnedClass(n)
-	b, err := p.takeFree(class)
+	size := pinnedSize(n)
+	b, err := p.takeFree(size)
 	if err != nil {
 		return nil, err
 	}
 	if b == nil {
-		if b, err = p.grow(class); err != nil {
+		if b, err = p.grow(size); err != nil {
 			return nil, fmt.Errorf("%d B of pinned memory: %w", n, err)
 		}
 	}
-	p.growAhead(class)
-	b.bytes = b.memory[:n:n]
+	p.growAhead(size)
+	b.bytes = b.region.memory[b.at.from:][:n:n]
 	return b, nil
 }
 
-// takeFree returns a free block, or nil. An error comes from pinning blocks ahead.
-func (p *pinnedPool) takeFree(class int64) (*pinned, error) {
+// takeFree returns a block of the smallest free room that holds it, or nil. An error comes from pinning ahead.
+func (p *pinnedPool) takeFree(size int64) (*pinned, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.broken; err != nil {
 		p.broken = nil
 		return nil, err
 	}
-	free := p.free[class]
-	if len(free) == 0 {
+	var best *pinnedRegion
+	place := 0
+	for _, r := range p.regions {
+		if r.isSlab != (size < hugePageBytes) {
+			continue
+		}
+		for i, e := range r.free {
+			if e.bytes() >= size && (best == nil || e.bytes() < best.free[place].bytes()) {
+				best, place = r, i
+			}
+		}
+	}
+	if best == nil {
 		return nil, nil
 	}
-	b := free[len(free)-1]
-	p.free[class] = free[:len(free)-1]
-	p.used += class
-	return b, nil
+	p.used += size
+	return &pinned{pool: p, region: best, at: best.take(place, size)}, nil
 }
 
-// grow makes a region for a class, and returns a block of it.
-func (p *pinnedPool) grow(class int64) (*pinned, error) {
-	size := class
-	if class < hugePageBytes {
-		size = slabBytes
-	}
-	if err := p.reserve(size); err != nil {
-		return nil, err
-	}
-	b, err := p.pin(class, size)
+// grow makes a region, and returns a block of it.
+func (p *pinnedPool) grow(size int64) (*pinned, error) {
+	bytes, err := p.reserve(size)
 	if err != nil {
 		return nil, err
 	}
+	r, err := p.pin(bytes)
+	if err != nil {
+		return nil, err
+	}
+	r.isSlab = size < hugePageBytes
+	b := &pinned{pool: p, region: r, at: r.take(0, size)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.size(class).enough = false
-	p.used += class
+	p.regions = append(p.regions, r)
+	p.used += size
+	p.enough = false
 	return b, nil
 }
 
-// size returns the counts of a class. Requires: p.mu is held.
-func (p *pinnedPool) size(class int64) *sizeClass {
-	s := p.sizes[class]
-	if s == nil {
-		s = new(sizeClass)
-		p.sizes[class] = s
+// reserve counts a region for a block against the limit, and returns its bytes. Free regions that are too small for the
+// block make room for a larger one. Where there is no room for several blocks it is for one, and all regions that are
+// free go back to the system.
+func (p *pinnedPool) reserve(size int64) (bytes int64, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	bytes = slabBytes
+	if size >= hugePageBytes {
+		small := p.bytes
+		err = p.shrink(func(r *pinnedRegion) bool { return !r.isSlab && int64(len(r.memory)) < size })
+		small -= p.bytes
+		bytes = roundUp(max(size, min(max(p.bytes/regionShare, small), regionBytes)/size*size), hugePageBytes)
 	}
-	return s
+	if p.bytes+bytes > p.limit {
+		bytes = roundUp(size, hugePageBytes)
+	}
+	err = errors.Join(err, p.shrink(func(*pinnedRegion) bool { return p.bytes+bytes > p.limit }))
+	if p.bytes+bytes > p.limit {
+		err = errors.Join(err, fmt.Errorf("%d B of %d B in use: %w", p.used, p.limit, ErrPinnedLimit))
+	}
+	if err != nil {
+		return 0, err
+	}
+	p.bytes += bytes
+	return bytes, nil
 }
 
-// growAhead begins to pin blocks of a class for which more is asked than there is.
-func (p *pinnedPool) growAhead(class int64) {
-	if class < aheadBytesMin {
+// shrink gives free regions for which goes is true back to the system. Requires: p.mu is held.
+func (p *pinnedPool) shrink(goes func(r *pinnedRegion) bool) error {
+	var errs []error
+	p.regions = slices.DeleteFunc(p.regions, func(r *pinnedRegion) bool {
+		if !r.isFree() || !goes(r) {
+			return false
+		}
+		errs = append(errs, p.release(r.memory))
+		p.bytes -= int64(len(r.memory))
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// growAhead begins to make a region of blocks of a size for which more is asked than there is.
+func (p *pinnedPool) growAhead(size int64) {
+	if size < aheadBytesMin {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.size(class)
-	if s.enough || p.free == nil {
+	bytes := min(p.bytes/aheadShare, regionBytes) / size * size
+	if p.enough || p.closed || p.coming > 0 || p.room(size) >= bytes {
 		return
 	}
-	for want := min(s.blocks/aheadShare, aheadBlocksMax); len(p.free[class])+s.coming < want && p.bytes+class <= p.limit; {
-		p.bytes += class
-		s.coming++
-		p.ahead.Add(1)
-		var b *pinned
-		spawn.Go(func() (err error) {
-			b, err = p.pin(class, class)
-			return err
-		}, func(err error) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if s.coming--; err == nil { // else the next caller who needs the block will be told
-				p.free[class] = append(p.free[class], b)
-			} else if errors.Is(err, spawn.ErrInternal) {
-				p.broken = err
+	if bytes = roundUp(bytes, hugePageBytes); p.bytes+bytes > p.limit {
+		return
+	}
+	p.bytes += bytes
+	p.coming = bytes
+	p.ahead.Add(1)
+	var r *pinnedRegion
+	spawn.Go(func() (err error) {
+		r, err = p.pin(bytes)
+		return err
+	}, func(err error) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.coming = 0; err == nil { // else the next caller who needs the room will be told
+			p.regions = append(p.regions, r)
+		} else if errors.Is(err, spawn.ErrInternal) {
+			p.broken = err
+		}
+		p.ahead.Done()
+	})
+}
+
+// room returns how many bytes of blocks of a size are free. Requires: p.mu is held.
+func (p *pinnedPool) room(size int64) (bytes int64) {
+	for _, r := range p.regions {
+		for _, e := range r.free {
+			if !r.isSlab {
+				bytes += e.bytes() / size * size
 			}
-			p.ahead.Done()
-		})
+		}
 	}
+	return bytes
 }
 
-// pin maps and registers a region of a size that is counted against the limit. It returns a block
-// of it; all others are free.
-func (p *pinnedPool) pin(class, size int64) (*pinned, error) {
-	memory, err := mapHuge(size)
+// pin maps and registers a region of as many bytes, which are counted against the limit.
+func (p *pinnedPool) pin(bytes int64) (*pinnedRegion, error) {
+	memory, err := mapHuge(bytes)
 	if err != nil {
-		p.giveBack(size)
+		p.giveBack(bytes)
 		return nil, err
 	}
-	if err := p.register(unsafe.Pointer(unsafe.SliceData(memory)), size); err != nil {
-		p.giveBack(size)
+	if err := p.register(unsafe.Pointer(unsafe.SliceData(memory)), bytes); err != nil {
+		p.giveBack(bytes)
 		return nil, errors.Join(err, unmap(memory))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.regions.add(memory)
 	allPinned.Lock()
 	allPinned.add(memory)
 	allPinned.Unlock()
-	p.size(class).blocks += len(memory) / int(class)
-	first := &pinned{pool: p, memory: memory[:class:class]}
-	for memory = memory[class:]; int64(len(memory)) >= class; memory = memory[class:] {
-		p.free[class] = append(p.free[class], &pinned{pool: p, memory: memory[:class:class]})
-	}
-	return first, nil
+	return &pinnedRegion{memory: memory, free: []extent{{0, bytes}}}, nil
 }
 
-// reserve counts size against the limit. Where there is no room it gives free blocks back to the system.
-func (p *pinnedPool) reserve(size int64) error {
+func (p *pinnedPool) giveBack(bytes int64) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	var errs []error
-	for class, free := range p.free {
-		if class < hugePageBytes {
-			continue
-		}
-		for len(free) > 0 && p.bytes+size > p.limit {
-			b := free[len(free)-1]
-			free = free[:len(free)-1]
-			p.free[class] = free
-			p.regions.remove(b.memory)
-			errs = append(errs, p.release(b.memory))
-			p.bytes -= class
-			p.size(class).blocks--
-		}
-	}
-	if p.bytes+size > p.limit {
-		errs = append(errs, fmt.Errorf("%d B of %d B in use: %w", p.used, p.limit, ErrPinnedLimit))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	p.bytes += size
-	return nil
-}
-
-func (p *pinnedPool) giveBack(size int64) {
-	p.mu.Lock()
-	p.bytes -= size
+	p.bytes -= bytes
 	p.mu.Unlock()
 }
 
@@ -273,6 +282,9 @@ func (p *pinnedPool) unmapKnown() error {
 }
 
 func (p *pinnedPool) close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	p.ahead.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -280,10 +292,10 @@ func (p *pinnedPool) close() error {
 	if p.used > 0 {
 		errs = append(errs, fmt.Errorf("%d B of pinned memory were not freed", p.used))
 	}
-	for _, memory := range p.regions {
-		errs = append(errs, p.release(memory))
+	for _, r := range p.regions {
+		errs = append(errs, p.release(r.memory))
 	}
-	p.regions, p.free, p.bytes = nil, nil, 0
+	p.regions, p.bytes = nil, 0
 	return errors.Join(errs...)
 }
 
@@ -297,11 +309,10 @@ func (b *pinned) Free() error {
 		panic("pinned memory freed twice")
 	}
 	b.bytes = nil
-	class := int64(len(b.memory))
-	p.used -= class
-	if p.free != nil {
-		p.free[class] = append(p.free[class], b)
-		p.size(class).enough = true
+	p.used -= b.at.bytes()
+	b.region.put(b.at)
+	if !b.region.isSlab {
+		p.enough = true
 	}
 	return nil
 }

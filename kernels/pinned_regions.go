@@ -3,13 +3,53 @@
 package kernels
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"unsafe"
 )
 
-// regions are pieces of memory, each mapped and registered at once, in the order of their
-// addresses: a block, or a slab of blocks.
+// pinnedRegion is memory that was mapped and registered at once. Copies lie within one: the driver refuses others.
+type pinnedRegion struct {
+	memory []byte
+	isSlab bool     // of blocks below a huge page
+	free   []extent // in order, none beside the next one
+}
+
+// extent is the bytes of a region from one place to another.
+type extent struct{ from, to int64 }
+
+func (e extent) bytes() int64 { return e.to - e.from }
+
+func (r *pinnedRegion) isFree() bool {
+	return len(r.free) == 1 && r.free[0].bytes() == int64(len(r.memory))
+}
+
+// take takes bytes of a free extent.
+func (r *pinnedRegion) take(i int, bytes int64) extent {
+	e := &r.free[i]
+	taken := extent{e.from, e.from + bytes}
+	if e.from = taken.to; e.bytes() == 0 {
+		r.free = slices.Delete(r.free, i, i+1)
+	}
+	return taken
+}
+
+// put gives an extent back.
+func (r *pinnedRegion) put(e extent) {
+	i, _ := slices.BinarySearchFunc(r.free, e.from, func(f extent, at int64) int { return cmp.Compare(f.from, at) })
+	if i < len(r.free) && r.free[i].from == e.to {
+		e.to = r.free[i].to
+		r.free = slices.Delete(r.free, i, i+1)
+	}
+	if i > 0 && r.free[i-1].to == e.from {
+		r.free[i-1].to = e.to
+		return
+	}
+	r.free = slices.Insert(r.free, i, e)
+}
+
+// regions are the memory of regions, in the order of their addresses.
 type regions [][]byte
 
 // allPinned are the regions of all devices of the process: a region that a device has registered is

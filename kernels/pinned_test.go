@@ -10,20 +10,13 @@ import (
 	"unsafe"
 )
 
-func TestPinnedClass(t *testing.T) {
+func TestPinnedSize(t *testing.T) {
 	for n, want := range map[int64]int64{
-		0: 4096, 1: 4096, 4096: 4096, 4097: 5120, 5121: 6144, 1 << 20: 1 << 20, 1<<20 + 1: 5 << 18,
-		2 << 20: 2 << 20, 2<<20 + 1: 4 << 20, 8<<20 + 1: 10 << 20, 100 << 20: 112 << 20,
+		0: 4096, 1: 4096, 4096: 4096, 4097: 8192, 1 << 20: 1 << 20, 2<<20 - 1: 2 << 20,
+		2 << 20: 2 << 20, 2<<20 + 1: 2<<20 + 256<<10, 100<<20 - 1: 100 << 20,
 	} {
-		if got := pinnedClass(n); got != want {
-			t.Errorf("%d B: class %d, want %d", n, got, want)
-		}
-	}
-	for range 10000 {
-		n := rand.Int64N(1 << (13 + rand.IntN(25)))
-		class := pinnedClass(n)
-		if class < n || pinnedClass(class) != class {
-			t.Fatalf("%d B: class %d, whose class is %d", n, class, pinnedClass(class))
+		if got := pinnedSize(n); got != want {
+			t.Errorf("%d B: %d, want %d", n, got, want)
 		}
 	}
 }
@@ -121,52 +114,92 @@ func TestPinnedPool(t *testing.T) {
 }
 
 // Would catch memory that is pinned in vain: ahead of who asks there is at most a quarter of the
-// blocks, none where blocks are used again, and none beyond the limit.
+// memory, none where blocks are used again, and none beyond the limit.
 func TestPinnedAhead(t *testing.T) {
 	r := &registry{bytes: map[unsafe.Pointer]int64{}}
-	const block, limit = 8 << 20, 15 * 8 << 20
+	const block, limit = 8 << 20, 48 * 8 << 20
 	p := newPinnedPool(limit, r.register, r.unregister)
-	var held []Pinned
-	for i := range limit / block {
+	alloc := func() Pinned {
+		t.Helper()
 		b, err := p.alloc(block)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held = append(held, b)
 		p.ahead.Wait()
-		want := min(p.sizes[block].blocks/aheadShare, limit/block-len(held))
-		if free := len(p.free[block]); free > want+1 || free == 0 && want > 0 {
-			t.Errorf("%d blocks in use, %d ahead", i+1, free)
+		return b
+	}
+	var held []Pinned
+	for len(held) < limit/block {
+		held = append(held, alloc())
+		if p.bytes > limit || p.bytes > 2*p.used {
+			t.Errorf("%d blocks in use take %d B", len(held), p.bytes)
+		}
+		if room := p.room(block); p.bytes < limit*3/4 && room < (p.bytes-room)/aheadShare/block*block {
+			t.Errorf("%d blocks in use, %d B ahead", len(held), room)
 		}
 	}
 	if _, err := p.alloc(block); !errors.Is(err, ErrPinnedLimit) {
 		t.Errorf("a block beyond the limit: %v", err)
 	}
-	for range 9 {
-		if err := held[len(held)-1].Free(); err != nil {
+	for _, b := range held {
+		if err := b.Free(); err != nil {
 			t.Fatal(err)
 		}
-		held = held[:len(held)-1]
 	}
-	large, err := p.alloc(5 * block) // in the place of free blocks
+	if held = []Pinned{alloc()}; p.bytes != limit || p.used != block {
+		t.Errorf("%d B for one block of %d B in use, where as many were free as the limit has", p.bytes, p.used)
+	}
+	large, err := p.alloc(limit * 3 / 4) // in the place of free regions
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := p.alloc(block)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.ahead.Wait()
-	if n := p.sizes[block].blocks; n != 10 {
-		t.Errorf("%d blocks, of which most were free", n)
-	}
-	for _, b := range append(held, large, again) {
+	for _, b := range append(held, large) {
 		if err := b.Free(); err != nil {
 			t.Error(err)
 		}
 	}
 	if err := p.close(); err != nil || r.total != 0 {
 		t.Errorf("close: %v, %d B registered", err, r.total)
+	}
+}
+
+// Would catch a pool that pins memory anew for blocks of other sizes, and free room that does not become one again.
+func TestPinnedOtherSizes(t *testing.T) {
+	r := &registry{bytes: map[unsafe.Pointer]int64{}}
+	p := newPinnedPool(1<<30, r.register, r.unregister)
+	rng := rand.New(rand.NewPCG(1, 2))
+	first := int64(0)
+	for query := range 40 {
+		size := int64(1+rng.IntN(12)) << 20
+		var held []Pinned
+		for used := int64(0); used < 128<<20; used += size {
+			b, err := p.alloc(size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, b)
+			p.ahead.Wait()
+		}
+		rng.Shuffle(len(held), func(i, j int) { held[i], held[j] = held[j], held[i] })
+		for _, b := range held {
+			if err := b.Free(); err != nil {
+				t.Error(err)
+			}
+		}
+		if query == 0 {
+			first = p.bytes
+		}
+	}
+	if p.bytes > 2*first {
+		t.Errorf("the first query took %d B, 40 of other sizes %d B", first, p.bytes)
+	}
+	for _, region := range p.regions {
+		if !region.isFree() {
+			t.Errorf("a region of %d B, whose blocks were all freed, has free %v", len(region.memory), region.free)
+		}
+	}
+	if err := p.close(); err != nil {
+		t.Error(err)
 	}
 }
 
