@@ -3,7 +3,7 @@ package kernels
 // Of params_decompress.h.
 const (
 	chunksThreads     = 512
-	decompressThreads = 256
+	decompressThreads = 64
 )
 
 // decompressLaunch is DecompressLaunch.

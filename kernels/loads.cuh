@@ -10,6 +10,12 @@ __device__ __forceinline__ u32 load_word(const u8* at) {
   return __funnelshift_r(__ldg(words), __ldg(words + 1), u32(reinterpret_cast<u64>(at)) * 8);
 }
 
+// The five bytes from a byte on, and up to three more. It may read seven bytes behind the first.
+__device__ __forceinline__ u64 load_head(const u8* at) {
+  const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));
+  return (u64(__ldg(words + 1)) << 32 | __ldg(words)) >> (reinterpret_cast<u64>(at) & 3) * 8;
+}
+
 // The eight bytes from a byte on. It may read eleven bytes behind the first.
 __device__ __forceinline__ u64 load_pair(const u8* at) {
   const u32* words = reinterpret_cast<const u32*>(reinterpret_cast<u64>(at) & ~u64(3));

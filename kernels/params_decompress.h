@@ -7,7 +7,7 @@
 
 enum {
   kChunksThreads = 512,
-  kDecompressThreads = 256,
+  kDecompressThreads = 64,
   kChunkSize = 64 << 10  // of a chunk, decompressed, but for the last of a block
 };
 
