@@ -3,6 +3,8 @@ package job
 import (
 	"encoding/json"
 	"reflect"
+
+	"github.com/mpga/mpga/engine/scan/options"
 )
 
 // Schema returns the JSON schema of a job's file, which editors complete and check it with.
@@ -29,8 +31,11 @@ func structSchema(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	for _, f := range fieldsOf(t) {
 		property := typeSchema(f.typ)
-		if len(f.words) > 0 {
+		switch {
+		case len(f.words) > 0:
 			property = object{"anyOf": []object{{"enum": f.words}, variable()}}
+		case f.option != nil && f.option.Kind == options.Mark:
+			property = object{"type": []string{"string", "integer"}}
 		}
 		property["description"] = f.doc
 		properties[f.name] = property

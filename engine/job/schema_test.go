@@ -144,7 +144,7 @@ steps:
     retry: {attempts: 1}
   - name: two
     from: out
-    input: {rejects: left/rows.csv}
+    input: {rejects: left/rows.csv, table_version: 3, snapshot: 12, as_of: "2026-01-31 12:00:00"}
     sql: SELECT * FROM input
     output: two.csv
 `

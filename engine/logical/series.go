@@ -33,6 +33,9 @@ func (b *binder) series(ctx context.Context, s *sql.Select, f *sql.Series) (*sco
 			}
 			return none.unnest(ctx, &b.ids, &sql.Unnest{At: f.At, List: list, Name: f.Function, Alias: f.Function})
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil || !arrow.IsInteger(t.Arrow().ID()) {
 			return nil, errorAt(f.At, "not supported: %s of other than integers, as %s", f.Function, x)
 		}

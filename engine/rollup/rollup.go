@@ -218,7 +218,7 @@ func (r *run) locked(ctx context.Context) (err error) {
 	}
 	if err := r.build(ctx); err != nil {
 		r.takeBack()
-		return r.explain(err)
+		return r.ended(err)
 	}
 	if err := r.publish(); err != nil {
 		if errors.Is(err, errTaken) {
@@ -226,7 +226,17 @@ func (r *run) locked(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	return r.explain(r.answer(ctx))
+	return r.ended(r.answer(ctx))
+}
+
+// ended returns why a run has failed: parts may be missing since another run has published, and has no use for them.
+func (r *run) ended(err error) error {
+	if errors.Is(err, ErrDamaged) || workdir.IsDamage(err) {
+		if late := r.dir.isNewest(r.generation); errors.Is(late, ErrOvertaken) {
+			return late
+		}
+	}
+	return r.explain(err)
 }
 
 // explain says what to do about a state that is damaged.

@@ -277,6 +277,6 @@ func TestZombieOutput(t *testing.T) {
 	addDay(t, dir, 10)
 	_, err := Run(t.Context(), eng, o)
 	check(t, err)
-	says(t, "a zombie", first.answer(t.Context()), ErrOvertaken, "generation 1 of s3://bucket/state is another run's")
+	says(t, "a zombie", first.ended(first.answer(t.Context())), ErrOvertaken, "generation 1 of s3://bucket/state is another run's")
 	s.want(t, dailyAnswer(11))
 }

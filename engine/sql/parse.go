@@ -428,7 +428,8 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 		f.Function = "read_json"
 	case "read_csv", "read_json", "read_parquet", "delta_scan", "iceberg_scan", RollupCall:
 	default:
-		const known = "read_csv, read_json, read_parquet, delta_scan, iceberg_scan, rollup, range, generate_series and unnest"
+		const known = "read_csv, read_json, read_parquet, delta_scan, iceberg_scan, rollup, range, generate_series " +
+			"and unnest"
 		p.fail(at, "no table function is named %s; there are %s", f.Function, known)
 	}
 	for i, arg := range call.GetArgs() {
