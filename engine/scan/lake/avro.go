@@ -238,7 +238,7 @@ type avroReader struct {
 
 // newAvroReader returns a reader of bytes, which have at most valuesPerByte values each.
 func newAvroReader(data []byte) *avroReader {
-	const valuesPerByte, least = 64, 1024
+	const valuesPerByte, least = 8, 1024 // an optional value takes a byte at least, and is two values
 	return &avroReader{data: data, most: valuesPerByte*int64(len(data)) + least}
 }
 
