@@ -29,8 +29,8 @@ const (
 )
 
 // Regions grow with the pool: one is as large as half of the memory that there is. Blocks that a query asks for one by
-// one, while all cores have other work, are pinned before they are asked for: a quarter of what there is, so that little
-// is pinned in vain.
+// one, while all cores have other work, are pinned before they are asked for: a quarter of what there is, so that
+// little is pinned in vain.
 const (
 	regionShare   = 2
 	aheadShare    = 4

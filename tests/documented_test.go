@@ -33,7 +33,7 @@ var documentedSince2 = map[string]bool{
 	`SELECT json_structure('{"a": [1, 2.5]}')`: true, "SELECT to_json({'a': 1, 'b': [true, NULL]})": true,
 	`SELECT json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')`: true, "SELECT json_object('a', 1, 'b', NULL)": true,
 	"SELECT json_array(1, 'x', NULL)": true, "SELECT '[1, 2]'::JSON": true, "SELECT json(' [1, 2] ')": true,
-	"SELECT round_even(2.5, 0)": true, "SELECT overlay('group' PLACING 'o' FROM 2 FOR 3)": true,
+	"SELECT binom(5, 2)": true, "SELECT round_even(2.5, 0)": true, "SELECT overlay('group' PLACING 'o' FROM 2 FOR 3)": true,
 }
 
 // Would catch an example of docs/sql.md that DuckDB answers otherwise, which the document says that it does not. That

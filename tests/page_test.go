@@ -127,6 +127,18 @@ func (b *browser) wait(selector, part string) {
 	}
 }
 
+// count waits until a number of elements match a selector.
+func (b *browser) count(selector string, want int) {
+	b.t.Helper()
+	quoted, _ := json.Marshal(selector)
+	all := fmt.Sprintf("document.querySelectorAll(%s).length", quoted)
+	for end := time.Now().Add(20 * time.Second); eval[int](b, all) != want; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("%d of %s, want %d; the page: %.1000s", eval[int](b, all), selector, want, b.text("body"))
+		}
+	}
+}
+
 // keys types.
 func (b *browser) keys(keys string, modifiers ...chromedp.KeyOption) {
 	b.t.Helper()
@@ -342,12 +354,8 @@ func TestPageTables(t *testing.T) {
 	b.do(chromedp.Click("#tables summary a"))
 	b.wait("#view-table [role=status]", "300,000 rows, 5 columns")
 	b.wait("#view-table", "ORD: 5.6 %")
-	if n := eval[int](b, "document.querySelectorAll('#view-table .histogram').length"); n != 5 {
-		t.Errorf("%d histograms of 5 columns", n)
-	}
-	if n := eval[int](b, "document.querySelectorAll('#view-table table:not(.summary) tbody tr').length"); n != 20 {
-		t.Errorf("%d first rows", n)
-	}
+	b.count("#view-table .histogram", 5)
+	b.count("#view-table table:not(.summary) tbody tr", 20)
 	b.picture("table")
 	b.do(chromedp.Click("header nav a"), chromedp.Click("#rows th.number button"))
 	b.wait("#rows th[aria-sort=ascending]", "n") // the result is still there
