@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from typing import Any
 
 from . import _connection
@@ -68,6 +67,8 @@ def rollup(
 
 def _run(command: list[str]) -> dict[str, Any]:
     """Run the program, and return what it tells in its last line."""
+    import subprocess
+
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = process.communicate()[1]
