@@ -50,6 +50,8 @@ func TestJoinsInParts(t *testing.T) {
 		"WITH w AS (SELECT k, sum(v) AS v FROM t GROUP BY k) SELECT a.v, count(*) AS n FROM parts JOIN w a ON code = a.k JOIN w b ON id = b.v GROUP BY a.v",
 		"SELECT k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT code FROM parts UNION ALL SELECT 7 UNION ALL SELECT max(v) FROM one) GROUP BY k",
 		"SELECT u.k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT code FROM parts) u JOIN one ON u.k = one.k GROUP BY u.k",
+		"SELECT k * 100 + e AS g, count(*) AS n, first(v) AS f FROM t, unnest([5, k]) u(e) GROUP BY g",
+		"SELECT k * 100 + e + 1 AS w, count(*) AS n FROM (SELECT k, unnest([v, 1]) AS e FROM t WHERE v > 2) WHERE e < 9 GROUP BY w",
 		"SELECT k FROM t UNION SELECT code FROM parts",
 		"SELECT k FROM t INTERSECT SELECT code FROM parts",
 		"SUMMARIZE parts",

@@ -231,7 +231,7 @@ func (t *Tasks) openFiles(ctx context.Context, of *Input, files []dataset.Identi
 			return nil, fmt.Errorf("an input of the plan: %w", err)
 		}
 		now := dataset.NewIdentity(then.Path, info)
-		if now.Deletes = then.Deletes; !now.Same(then) { // which rows are deleted, the state of the table says that is read
+		if now.Meaning = then.Meaning; !now.Same(then) { // which rows it has, the state of the table says that is read
 			return nil, fmt.Errorf("%w: %s is not what it was when the plan was made (%s): plan again",
 				ErrPlan, then.Path, changed(then, now))
 		}

@@ -54,8 +54,18 @@ func (n *Shared) Only(keep func(Column) bool) *Shared {
 // In returns the node of another body, which has the same columns.
 func (n *Shared) In(body *Body) *Shared { return &Shared{body, n.Of, n.columns} }
 
-// isDear says whether it takes more than reading tables to make rows.
+// isDear says whether it takes more than reading tables to make rows, or other rows are made each time.
 func isDear(n Node) bool {
+	switch of := n.(type) {
+	case *Project:
+		if slices.ContainsFunc(of.Exprs, (*expr.Expr).IsDrawn) {
+			return true
+		}
+	case *Filter:
+		if of.Condition.IsDrawn() {
+			return true
+		}
+	}
 	switch n.(type) {
 	case *Scan, *Iteration, *Filter, *Project, *Unnest, *Union:
 		return slices.ContainsFunc(n.Inputs(), isDear)

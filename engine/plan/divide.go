@@ -264,10 +264,10 @@ func (d *divider) choose(top sourceNode, columns []int) choice {
 			n = of.in
 		case *computeNode:
 			n = of.in
-		case *unnestNode:
-			n = of.in
+		case *unnestNode: // whose rows have positions of their own
+			n, top, columns = of.in, of.in, append(columnsOf(of.in, columns), of.list)
 		case *expandNode:
-			n = of.in
+			n, top, columns = of.in, of.in, columnsOf(of.in, columns)
 		case *tableNode:
 			return d.table(Stem{Table: of.source, Rows: top.rows(nil), Columns: columns})
 		case *joinNode:
@@ -279,6 +279,12 @@ func (d *divider) choose(top sourceNode, columns []int) choice {
 			return choice{}
 		}
 	}
+}
+
+// columnsOf returns those of some columns that the rows below a node have, which come first.
+func columnsOf(below sourceNode, columns []int) []int {
+	own := below.rows(nil).Schema().NumFields()
+	return slices.DeleteFunc(slices.Clone(columns), func(c int) bool { return c >= own })
 }
 
 // table returns the choice of a table.

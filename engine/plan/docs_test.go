@@ -82,7 +82,7 @@ by some of its keys, where a condition of the keys is true.
   which the condition is TRUE; any of them where several are as near. The condition has one inequality of the two sides (>=, >, <= or <) and
   any number of equalities, and conditions of other kinds but in RIGHT and FULL. USING (k, t) says a.t >= b.t of its last column. WHERE
   comes after.
-- ` + "`a.f(b)`" + ` is ` + "`f(a, b)`" + `, where a is a column, a string, a call or another value: ` + "`name.upper().left(3)`" + `. The name of a table stands for
+- ` + "`a.f(b)`" + ` is ` + "`f(a, b)`" + `, where a is a column, a string, a call or another value: ` + "`name.upper().reverse()`" + `. The name of a table stands for
   a struct of its columns: ` + "`SELECT t FROM t`" + `; ` + "`s.*`" + ` has the fields of a struct s.
 - UUID, BIT, TIMETZ and ` + "`ENUM('small', 'large')`" + ` are types, whose values results have as text; values of an ENUM are in the order of its words.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.

@@ -3,6 +3,9 @@
 package plan_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -80,6 +83,40 @@ func TestLake(t *testing.T) {
 				table = "'testdata/lake/" + table + "/'"
 			}
 			answers(t, eng, nil, strings.ReplaceAll(c.statement, "$", table), c.want)
+		}
+	}
+}
+
+// Would catch a table that is taken for the files below it, by its name, by links of its log, or among others.
+func TestLakeNames(t *testing.T) {
+	eng := openEngine(t)
+	dir := t.TempDir()
+	for _, name := range []string{"t.parquet", "t[1]", "t", "more/a", "more/b"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS("testdata/lake/delta_parts")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := filepath.Join(dir, "t", "_delta_log")
+	entries, err := os.ReadDir(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries { // a log of links
+		from, to := filepath.Join(log, e.Name()), filepath.Join(dir, e.Name())
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"t.parquet", "t.parquet/", "t[1]", "t[1]/", "t"} {
+		answers(t, eng, nil, fmt.Sprintf("SELECT count(*) FROM '%s/%s'", dir, name), "[[39]]")
+	}
+	for _, name := range []string{"more", "more/*", "more/a*"} {
+		_, err := ask(eng, fmt.Sprintf("SELECT count(*) FROM '%s/%s'", dir, name), nil)
+		if err == nil || !strings.Contains(err.Error(), "is a table of delta among other files") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (n *filterNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	return scan.Refilter(n.described, n.in.rows(r), n.condition)
+	return scan.Refilter(n.described, r.rowsOf(n.in), n.condition)
 }
 
 // computeNode adds columns that are computed of the others.
@@ -87,7 +87,7 @@ func (n *stepNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	return n.described.over(n.in.rows(r))
+	return n.described.over(r.rowsOf(n.in))
 }
 
 // unnestNode has a row for each element of a list of its input.
@@ -106,7 +106,7 @@ func (n *unnestNode) rows(r *run) scan.Source {
 	if r == nil {
 		return n.described
 	}
-	source := n.in.rows(r)
+	source := r.rowsOf(n.in)
 	if n.pruned != nil {
 		source = scan.Refilter(n.pruned, source, nil)
 	}

@@ -109,13 +109,24 @@ func newRunPart(root sourceNode, of Part) *runPart {
 
 // addStems adds the nodes of the rows of a table before they meet others.
 func (p *runPart) addStems(n node, table scan.Source) {
-	if of, ok := n.(sourceNode); ok && isTable(n) {
+	if of, ok := n.(sourceNode); ok && isTable(n) && !isMultiplied(n) {
 		p.stem[of] = tablesOf(n, true)[0].source == table
 		return
 	}
 	for _, in := range inputsOf(n) {
 		p.addStems(in, table)
 	}
+}
+
+// isMultiplied says whether the rows of a table have become others, with positions of their own.
+func isMultiplied(n node) bool {
+	for ; n != nil; n = n.input() {
+		switch n.(type) {
+		case *unnestNode, *expandNode:
+			return true
+		}
+	}
+	return false
 }
 
 // rowsOf returns the rows of a node in a run: of a part, where the run is one.
@@ -163,6 +174,16 @@ func (p *Parts) Finish(ctx context.Context, groups array.RecordReader) (array.Re
 
 // HasSets says whether the groups are of several grouping sets.
 func (p *Parts) HasSets() bool { return p.project.in.sets != nil }
+
+// HasGroupsAbove says whether the statement makes groups of the groups.
+func (p *Parts) HasGroupsAbove() bool {
+	for n := node(p.q.root); n != nil && n != node(p.made); n = n.input() {
+		if _, ok := n.(*aggregateNode); ok {
+			return true
+		}
+	}
+	return false
+}
 
 // WithNothing takes over the groups of all parts, and returns them, and the groups that grouping sets without keys have
 // where there are no rows.

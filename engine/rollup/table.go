@@ -73,6 +73,10 @@ func openTable(ctx context.Context, eng *engine.Engine, of plan.Rollup, opt data
 		return nil, fmt.Errorf("%w: the roll-up %s has several grouping sets: rollup('%s') reads all of them, and WHERE "+
 			"chooses; by and filter are for a roll-up of the finest", ErrStatement, of.Dir, of.Dir)
 	}
+	if parts.HasGroupsAbove() && (of.By != nil || of.Filter != "") {
+		return nil, fmt.Errorf("%w: the roll-up %s has groups of groups: rollup('%s') reads them, and WHERE chooses; "+
+			"by and filter are for a roll-up whose groups are its answer", ErrStatement, of.Dir, of.Dir)
+	}
 	if err := t.setKeys(); err != nil {
 		return nil, err
 	}

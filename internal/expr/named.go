@@ -236,7 +236,7 @@ func (b *binder) wantBits(n *node, i int) {
 func countOfBits(count func(text string) int) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
-		n.eval = map1(n, func(s string) int64 { return int64(count(nested.TextOf(s))) })
+		n.eval = map1e(n, func(s string) (int64, error) { return int64(count(nested.TextOf(s))), nil })
 	}
 }
 
@@ -390,9 +390,9 @@ func enumCode(b *binder, n *node) {
 	if len(words) > 1<<8 {
 		n.typ = typeOf(Uint16)
 	}
-	n.eval = map1(n, func(s string) int64 {
+	n.eval = map1e(n, func(s string) (int64, error) {
 		v := nested.TextOf(s)
-		return int64(v[0])<<8 | int64(v[1])
+		return int64(v[0])<<8 | int64(v[1]), nil
 	})
 }
 

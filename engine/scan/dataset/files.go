@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/mpga/mpga/engine/scan/internal/decode"
+	"github.com/mpga/mpga/engine/scan/lake"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -56,7 +58,7 @@ func expand(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) 
 	info, err := fsys.Stat(pattern)
 	switch {
 	case err == nil && info.IsDir():
-		names, err := walkDir(ctx, fsys, pattern)
+		names, err := walkDir(ctx, fsys, pattern, true)
 		if err == nil && len(names) == 0 {
 			err = noDataFile(pattern)
 		}
@@ -100,7 +102,7 @@ func (p *pattern) expand(ctx context.Context, fsys vfs.FS) ([]string, error) {
 		if !info.IsDir() || p.hasAnyFolders() {
 			continue
 		}
-		below, err := walkDir(ctx, fsys, match)
+		below, err := walkDir(ctx, fsys, match, false)
 		if err != nil {
 			return nil, err
 		}
@@ -119,14 +121,19 @@ func noDataFile(dir string) error {
 		redact.URL(dir))
 }
 
-// walkDir returns the data files below a directory, sorted by path.
-func walkDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
+// walkDir returns the data files below a directory, sorted by path. A table of Delta or Iceberg below is refused: some of
+// its files are its rows no more. Who names its directory itself has asked for the files.
+func walkDir(ctx context.Context, fsys vfs.FS, dir string, isNamed bool) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	entries, err := fsys.ReadDir(dir)
 	if err != nil {
 		return nil, err
+	}
+	if kind, err := lake.FindAmong(fsys, dir, entries); err != nil || kind != lake.None && !isNamed {
+		return nil, cmp.Or(err, fmt.Errorf("%s: is a table of %s among other files: name it alone, and put tables together "+
+			"by UNION ALL", redact.URL(dir), kind))
 	}
 	var names []string
 	for _, entry := range entries {
@@ -145,7 +152,7 @@ func walkDir(ctx context.Context, fsys vfs.FS, dir string) ([]string, error) {
 			}
 		}
 		if mode.IsDir() {
-			below, err := walkDir(ctx, fsys, path)
+			below, err := walkDir(ctx, fsys, path, false)
 			if err != nil {
 				return nil, err
 			}

@@ -18,8 +18,8 @@ type Identity struct {
 	Modified time.Time `json:"modified"`
 	ETag     string    `json:"etag,omitzero"` // of an object store
 
-	// Deletes is another for other deleted rows of the file, in a table of Delta or Iceberg.
-	Deletes string `json:"deletes,omitzero"`
+	// Meaning is another where a table of Delta or Iceberg takes other rows from the file: lake.Table.Meaning.
+	Meaning string `json:"meaning,omitzero"`
 }
 
 // NewIdentity returns the identity of a file of which the file system tells info.
@@ -34,7 +34,7 @@ func NewIdentity(path string, info fs.FileInfo) Identity {
 // Same reports whether both are the same file with the same content, as far as can be told without
 // reading it: by the ETag of a store, or else by the time of its last change.
 func (id Identity) Same(other Identity) bool {
-	if id.Path != other.Path || id.Bytes != other.Bytes || id.ETag != other.ETag || id.Deletes != other.Deletes {
+	if id.Path != other.Path || id.Bytes != other.Bytes || id.ETag != other.ETag || id.Meaning != other.Meaning {
 		return false
 	}
 	return id.ETag != "" || id.Modified.Equal(other.Modified)
@@ -99,7 +99,7 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 			list[i] = NewIdentity(shown[i], info)
 		}
 		if table != nil {
-			list[i].Deletes = table.Files[i].Deletes()
+			list[i].Meaning = table.Meaning(&table.Files[i])
 		}
 	}
 	return list, nil

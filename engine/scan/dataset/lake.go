@@ -22,6 +22,7 @@ import (
 	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/spawn"
+	"github.com/mpga/mpga/internal/vfs"
 )
 
 // KnownLake is the state of a table of Delta or Iceberg that some files are read of.
@@ -128,7 +129,9 @@ func (o *Options) refuseLake(patterns []string) error {
 
 // findLake returns what kind of table a directory is.
 func (o *Options) findLake(dir string) (lake.Kind, error) {
-	if dir == decode.StdinName || dir == "" || isWeb(dir) || IsDataFile(dir) || strings.ContainsAny(dir, patternMeta) {
+	_, isStore := vfs.ObjectsAt(o.FS, dir)
+	isFile := IsDataFile(dir) || strings.ContainsAny(dir, patternMeta) // by its name, which a store is asked for else
+	if dir == decode.StdinName || dir == "" || isWeb(dir) || isStore && isFile {
 		return lake.None, nil
 	}
 	info, err := o.FS.Stat(dir)
@@ -250,7 +253,7 @@ func (o *Options) lakeConstants(t *lake.Table, f *lakeFile) (map[string]any, err
 		if !utf8.ValidString(f.Path) {
 			return nil, fmt.Errorf("%q: the name is not valid UTF-8, and is to be the value of a column", f.Path)
 		}
-		if _, ok := constants[FilenameColumn]; !ok {
+		if !slices.ContainsFunc(t.Columns, func(c lake.Column) bool { return c.Name == FilenameColumn }) {
 			constants[FilenameColumn] = f.Path
 		}
 	}

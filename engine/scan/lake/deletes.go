@@ -76,6 +76,11 @@ func (x *deleteIndex) add(f *File, d *dataFile) error {
 		if e.sequence <= d.sequence {
 			continue
 		}
+		for _, id := range e.equal {
+			if c, ok := x.r.leaves[id]; ok && c.Default != nil {
+				return fmt.Errorf("not supported: deletes by values of column %q, which has a default", c.name)
+			}
+		}
 		key := fmt.Sprint(e.equal)
 		if byColumns[key] == nil {
 			byColumns[key] = &equality{data: d.path, columns: e.equal}

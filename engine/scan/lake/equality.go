@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ type equality struct {
 
 // naming gives the columns their numbers as names.
 func (e *equality) naming(fields []arrow.Field) ([]arrow.Field, error) {
+	if !slices.ContainsFunc(fields, hasID) {
+		return nil, errors.New("not supported: deletes by values of a file whose columns have no numbers")
+	}
 	out := slices.Clone(fields)
 	for i, f := range fields {
 		if id, ok := fieldID(f); ok && slices.Contains(e.columns, id) {

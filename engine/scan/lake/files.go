@@ -41,6 +41,9 @@ func list(fsys vfs.FS, dir string) (entries []entry, err error) {
 	}
 	for _, of := range found {
 		info, err := of.Info()
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			info, err = fsys.Stat(join(dir, of.Name()))
+		}
 		if err != nil {
 			return nil, err
 		}

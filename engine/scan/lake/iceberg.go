@@ -109,13 +109,29 @@ func (t *Table) fromMetadata(ctx context.Context, fsys vfs.FS, m *icebergMetadat
 	return newIcebergReader(t, fsys, m).read(ctx, state)
 }
 
+// rootOf returns the directory of a table whose metadata lie in a directory, which ends with a slash, or is "".
+func rootOf(dir string) string {
+	switch root, ok := strings.CutSuffix(dir, metadataDir+"/"); {
+	case dir == "":
+		return ".."
+	case ok && root == "":
+		return "."
+	case ok && strings.HasSuffix(root, "/"):
+		return strings.TrimSuffix(root, "/")
+	}
+	return strings.TrimSuffix(dir, "/")
+}
+
 var metadataNumber = regexp.MustCompile(`^v?(\d+)[.-]`)
 
 // metadataFile returns the file of the metadata: the one that the hint names, or the one with the highest number.
 func (t *Table) metadataFile(fsys vfs.FS, version string) (string, error) {
 	if isMetadata(t.Root) {
+		if version != "" {
+			return "", fmt.Errorf("a file of metadata is a version by itself: leave out the version %s", version)
+		}
 		file := t.Root
-		t.Root = strings.TrimSuffix(strings.TrimSuffix(file, path.Base(file)), "/"+metadataDir+"/")
+		t.Root = rootOf(strings.TrimSuffix(file, path.Base(file)))
 		return file, nil
 	}
 	dir := join(t.Root, metadataDir)

@@ -59,6 +59,7 @@ func icebergPart(f icebergColumn, depth int) (c Column, err error) {
 	}
 	var name string
 	if json.Unmarshal(f.Type, &name) == nil {
+		c.isUUID = name == "uuid"
 		if c.Type, err = icebergType(f.Name, name); err == nil && len(f.Default) > 0 && string(f.Default) != "null" {
 			if c.Default, err = icebergDefault(f.Default, c.Type); err != nil {
 				err = fmt.Errorf("column %q: %w", f.Name, err)
@@ -91,6 +92,11 @@ func icebergPart(f icebergColumn, depth int) (c Column, err error) {
 	}
 	if c.Parts, err = icebergColumns(parts, depth+1); err != nil {
 		return c, err
+	}
+	for _, part := range c.Parts {
+		if part.Default != nil {
+			return c, fmt.Errorf("not supported: a default of field %q of column %q", part.Name, f.Name)
+		}
 	}
 	if len(f.Default) > 0 && string(f.Default) != "null" {
 		return c, fmt.Errorf("not supported: a default of column %q, which is a %s", f.Name, t.Type)

@@ -39,8 +39,9 @@ type icebergReader struct {
 // leafColumn is a column that is no struct, with its name in the table's schema.
 type leafColumn struct {
 	*Column
-	name  string
-	isTop bool
+	name      string
+	isTop     bool
+	isBounded bool // by what the metadata say of it
 }
 
 // manifest is an entry of a list of manifests.
@@ -73,9 +74,16 @@ type dataFile struct {
 
 func newIcebergReader(t *Table, fsys vfs.FS, m *icebergMetadata) *icebergReader {
 	r := &icebergReader{table: t, fsys: fsys, meta: m, leaves: map[int]leafColumn{}}
+	named := map[string]int{}
 	eachLeaf(t.Columns, nil, func(name string, c *Column) {
-		r.leaves[c.ID] = leafColumn{c, name, firstOf(t.Columns, func(top *Column) bool { return top.ID == c.ID }) != nil}
+		named[name]++
+		isTop := firstOf(t.Columns, func(top *Column) bool { return top.ID == c.ID }) != nil
+		r.leaves[c.ID] = leafColumn{Column: c, name: name, isTop: isTop}
 	})
+	for id, c := range r.leaves {
+		c.isBounded = !c.isUUID && named[c.name] == 1
+		r.leaves[id] = c
+	}
 	r.naming = r.namingByID()
 	return r
 }
@@ -310,20 +318,23 @@ func (r *icebergReader) file(d *dataFile) (f File, err error) {
 	f = File{Path: d.path, Rows: d.rows, live: d.rows, Bytes: d.bytes, Naming: r.naming,
 		Bounds: map[string]predicate.Bounds{}, Lacking: map[string]any{}}
 	for id, c := range r.leaves {
+		if c.isTop && c.Default != nil {
+			f.Lacking[c.name] = c.Default
+		}
+		if !c.isBounded {
+			continue
+		}
 		b := predicate.Bounds{Low: boundOf(d.low[id], c.Type), High: boundOf(d.high[id], c.Type)}
 		if nulls, ok := d.nulls[id]; ok {
 			b.NoNulls, b.AllNulls = nulls == 0, nulls == d.rows && d.rows > 0
 		}
 		b.Check()
 		f.Bounds[c.name] = b
-		if c.isTop && c.Default != nil {
-			f.Lacking[c.name] = c.Default
-		}
 	}
 	var buckets []bucket
 	for _, field := range d.fields {
 		c, ok := r.leaves[cmp.Or(field.Source, first(field.Sources))]
-		if !ok || len(field.Sources) > 1 {
+		if !ok || len(field.Sources) > 1 || !c.isBounded {
 			continue
 		}
 		value, known := d.partition[field.ID]

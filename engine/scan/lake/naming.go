@@ -99,7 +99,7 @@ func fieldID(f arrow.Field) (id int, ok bool) {
 		return 0, false
 	}
 	id, err := strconv.Atoi(f.Metadata.Values()[at])
-	return id, err == nil
+	return id, err == nil && id >= 0 // fields without a number have -1
 }
 
 func firstOf(columns []Column, is func(*Column) bool) *Column {

@@ -54,12 +54,18 @@ func (f *File) addBounds(columns []Column, path []string, low, high, nulls map[s
 			b.NoNulls, b.AllNulls = n == 0, n == f.Rows && n > 0
 		}
 		b.Check()
+		if _, taken := f.Bounds[leafName(at)]; taken { // a.b may be a column, and a field of a struct a
+			b = predicate.Bounds{}
+		}
 		f.Bounds[leafName(at)] = b
 	}
 }
 
 // millisecond is how exactly Spark writes times: it cuts off what is below.
 const millisecond = 1000 // microseconds
+
+// exactDigits is how many digits a double has, and so a bound of a decimal that was written as one.
+const exactDigits = 15
 
 // jsonValue returns a bound of a column as JSON has it; nil where it bounds nothing.
 func jsonValue(text json.RawMessage, t arrow.DataType, isHigh bool) *predicate.Value {
@@ -72,7 +78,7 @@ func jsonValue(text json.RawMessage, t arrow.DataType, isHigh bool) *predicate.V
 		return nil
 	case family == predicate.NumberFamily && !isText && !strings.ContainsAny(string(text), "eE"): // it may be huge
 		n, ok := new(big.Rat).SetString(string(text))
-		if !ok {
+		if !ok || scale > 0 && len(text) > exactDigits { // delta-rs has decimals as doubles
 			return nil
 		}
 		n.Mul(n, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))

@@ -6,7 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -52,6 +55,7 @@ type Column struct {
 	Physical string   // its name in files, in Delta with mapping
 	Parts    []Column // fields of a struct; the element of a list; key and value of a map
 	Default  any      // of rows of files without the column, as decode.Folder.Values has it; nil is NULL
+	isUUID   bool     // read as text, where bounds and partitions have 16 bytes
 }
 
 // Schema returns the columns as Arrow has them.
@@ -85,16 +89,31 @@ type File struct {
 	live    int64 // rows that are not deleted; -1 where that is not known
 }
 
-// Deletes returns a text that is another for other deletes of the file; "" without any.
-func (f *File) Deletes() string {
-	if len(f.deletes) == 0 {
-		return ""
-	}
+// Meaning returns a text that is another where the table takes other rows from the file: of other columns, with other
+// values of partitions, or without others that are deleted.
+func (t *Table) Meaning(f *File) string {
 	h := sha256.New()
+	hashColumns(h, t.Columns)
+	for _, name := range slices.Sorted(maps.Keys(f.Texts)) {
+		if text := f.Texts[name]; text != nil {
+			fmt.Fprintf(h, "%q %q\n", name, *text)
+		} else {
+			fmt.Fprintf(h, "%q NULL\n", name)
+		}
+	}
 	for _, d := range f.deletes {
 		fmt.Fprintln(h, d)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func hashColumns(to io.Writer, columns []Column) {
+	for i := range columns {
+		c := &columns[i]
+		fmt.Fprintf(to, "%q %s %d %q %v (", c.Name, c.Type, c.ID, c.Physical, c.Default)
+		hashColumns(to, c.Parts)
+		fmt.Fprintln(to, ")")
+	}
 }
 
 // Live returns how many rows are not deleted; -1 where the metadata do not tell.
@@ -116,6 +135,14 @@ func Find(fsys vfs.FS, dir string) (Kind, error) {
 			}
 			return of.kind, nil
 		}
+	}
+	return None, nil
+}
+
+// FindAmong is Find for a directory whose entries are known.
+func FindAmong(fsys vfs.FS, dir string, entries []fs.DirEntry) (Kind, error) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == logDir || e.Name() == metadataDir }) {
+		return Find(fsys, dir)
 	}
 	return None, nil
 }
