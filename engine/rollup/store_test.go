@@ -162,10 +162,7 @@ func (s *countingStore) List(prefix string) ([]vfs.Object, error) {
 // Would catch a night that asks a store about each of many files, or reads more of its state than the answer is made
 // of.
 func TestRequests(t *testing.T) {
-	days := 2000
-	if testing.Short() {
-		days = 400
-	}
+	const days = 400
 	s := &countingStore{dirStore: &dirStore{FS: vfs.OS, dir: t.TempDir()}}
 	add := func(day int) {
 		check(t, s.put(fmt.Sprintf("%st/%05d.csv", storeURL, day), fmt.Appendf(nil, "k,v\n%d,%d\n", day%5, day)))
