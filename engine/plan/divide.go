@@ -281,7 +281,7 @@ func (d *divider) choose(top sourceNode, columns []int) choice {
 	}
 }
 
-// columnsOf returns those of some columns that the rows below a node have, which come first.
+// columnsOf returns the columns among some that the rows below a node have, which come first.
 func columnsOf(below sourceNode, columns []int) []int {
 	own := below.rows(nil).Schema().NumFields()
 	return slices.DeleteFunc(slices.Clone(columns), func(c int) bool { return c >= own })

@@ -121,8 +121,8 @@ func noDataFile(dir string) error {
 		redact.URL(dir))
 }
 
-// walkDir returns the data files below a directory, sorted by path. A table of Delta or Iceberg below is refused: some of
-// its files are its rows no more. Who names its directory itself has asked for the files.
+// walkDir returns the data files below a directory, sorted by path. A table of Delta or Iceberg below is refused: some
+// of its files are its rows no more. Who names its directory itself has asked for the files.
 func walkDir(ctx context.Context, fsys vfs.FS, dir string, isNamed bool) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
