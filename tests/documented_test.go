@@ -21,6 +21,8 @@ const documentedTable = "SELECT * FROM (VALUES (1, 10, 'a', true), (2, 30, 'b', 
 var documentedAlone = map[string]bool{
 	"SELECT dow(DATE '2020-02-03')": true, "SELECT doy(DATE '2020-02-03')": true, // parts of dates that are no functions
 	"SELECT array_cross_product([1, 0, 0], [0, 1, 0])": true, // an array, where mpga has a list
+	"SELECT set_bit('0110'::BIT, 0, 1)":                true, // a BIT, where results have its text
+	"SELECT bitstring('1010', 7)":                      true,
 }
 
 // documentedSince2 are examples that DuckDB has from 2.0.0 on, or otherwise before.
@@ -33,6 +35,7 @@ var documentedSince2 = map[string]bool{
 	`SELECT json_structure('{"a": [1, 2.5]}')`: true, "SELECT to_json({'a': 1, 'b': [true, NULL]})": true,
 	`SELECT json_merge_patch('{"a": 1, "b": 2}', '{"b": null, "c": 3}')`: true, "SELECT json_object('a', 1, 'b', NULL)": true,
 	"SELECT json_array(1, 'x', NULL)": true, "SELECT '[1, 2]'::JSON": true, "SELECT json(' [1, 2] ')": true,
+	"SELECT set_bit('0110'::BIT, 0, 1)": true, "SELECT bitstring('1010', 7)": true,
 	"SELECT binom(5, 2)": true, "SELECT round_even(2.5, 0)": true, "SELECT overlay('group' PLACING 'o' FROM 2 FOR 3)": true,
 }
 

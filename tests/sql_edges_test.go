@@ -175,6 +175,7 @@ var knownDifferences = []difference{
 	known("calls", `-- NULL$`, `the pattern ends with|an escape is one character|the format|no (unit|part)|no function`, "constants are looked at where an operand is NULL, too"),
 	known("calls", `^SELECT regexp_extract\(.*, NULL\)`, `the group is a constant`, "the group is a constant"),
 	known("calls", `^SELECT date_(trunc|part|diff)\(`, `no (unit of time|part of a date) is named|not for TIME`, "parts that are no units, era, timezone and julian are refused"),
+	known("calls", `^SELECT date_part\('timezone', `, `\[\[0\]\]`, "a date has the zone UTC, too"),
 	known("calls", `^SELECT date_trunc\(NULL, (c15|CAST\(.* AS TIME\))`, `<nil>`, "NULL of any argument is NULL"),
 	known("calls", `^SELECT epoch_(ms|us|ns)\(`, `not for (BIGINT|TIME)|no function is named`, "epoch_ms of integers and times, and epoch_ns, are not there"),
 	known("calls", `^SELECT make_timestamp\(.*-- -?9223372036854775807|make_timestamp\(.*-- -?9223372036854775808`, `time`, "the last microseconds are points in time"),
