@@ -222,10 +222,11 @@ func (p *pinnedPool) growAhead(size int64) {
 // room returns how many bytes of blocks of a size are free. Requires: p.mu is held.
 func (p *pinnedPool) room(size int64) (bytes int64) {
 	for _, r := range p.regions {
+		if r.isSlab {
+			continue
+		}
 		for _, e := range r.free {
-			if !r.isSlab {
-				bytes += e.bytes() / size * size
-			}
+			bytes += e.bytes() / size * size
 		}
 	}
 	return bytes

@@ -56,19 +56,15 @@ func (n *Shared) In(body *Body) *Shared { return &Shared{body, n.Of, n.columns} 
 
 // isDear says whether it takes more than reading tables to make rows, or other rows are made each time.
 func isDear(n Node) bool {
+	draws := false
 	switch of := n.(type) {
 	case *Project:
-		if slices.ContainsFunc(of.Exprs, (*expr.Expr).IsDrawn) {
-			return true
-		}
+		draws = slices.ContainsFunc(of.Exprs, (*expr.Expr).IsDrawn)
 	case *Filter:
-		if of.Condition.IsDrawn() {
-			return true
-		}
+		draws = of.Condition.IsDrawn()
+	case *Scan, *Iteration, *Unnest, *Union:
+	default:
+		return true
 	}
-	switch n.(type) {
-	case *Scan, *Iteration, *Filter, *Project, *Unnest, *Union:
-		return slices.ContainsFunc(n.Inputs(), isDear)
-	}
-	return true
+	return draws || slices.ContainsFunc(n.Inputs(), isDear)
 }

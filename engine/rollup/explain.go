@@ -46,7 +46,6 @@ type Merge struct {
 // Explain tells what Run would do: nothing is written. An error is one that Run would give, too. Output may be "".
 func Explain(ctx context.Context, eng *engine.Engine, o Options) (e *Explanation, err error) {
 	o.EnsureDefaults()
-
 	if o.Output == "" {
 		o.Output = "-"
 	}
@@ -56,13 +55,7 @@ func Explain(ctx context.Context, eng *engine.Engine, o Options) (e *Explanation
 	r := &run{Options: &o, eng: eng, dir: openDir(o.FS, o.State)}
 	r.dir.Budget = eng.Budget()
 	err = spawn.Call(func() error {
-		if err := r.openState(); err != nil {
-			return err
-		}
-		if err := r.plan(ctx); err != nil {
-			return err
-		}
-		if err := r.setNodes(); err != nil {
+		if err := r.begin(ctx); err != nil {
 			return err
 		}
 		e = r.explanation()

@@ -207,13 +207,7 @@ func (r *run) locked(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := r.openState(); err != nil {
-		return err
-	}
-	if err := r.plan(ctx); err != nil {
-		return err
-	}
-	if err := r.setNodes(); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	if err := r.build(ctx); err != nil {
@@ -227,6 +221,17 @@ func (r *run) locked(ctx context.Context) (err error) {
 		return err
 	}
 	return r.ended(r.answer(ctx))
+}
+
+// begin reads the state, and finds out which parts there are to be. Nothing is written.
+func (r *run) begin(ctx context.Context) error {
+	if err := r.openState(); err != nil {
+		return err
+	}
+	if err := r.plan(ctx); err != nil {
+		return err
+	}
+	return r.setNodes()
 }
 
 // ended returns why a run has failed: parts may be missing since another run has published, and has no use for them.

@@ -266,9 +266,7 @@ func TestZombieOutput(t *testing.T) {
 	late := o
 	first := &run{Options: &late, eng: eng, dir: openDir(s, o.State)}
 	late.EnsureDefaults()
-	check(t, first.openState())
-	check(t, first.plan(t.Context()))
-	check(t, first.setNodes())
+	check(t, first.begin(t.Context()))
 	check(t, first.build(t.Context()))
 	check(t, first.publish())
 	addDay(t, dir, 10)

@@ -26,6 +26,7 @@ type Function struct {
 
 	argsMin, argsMax int // argsMax is -1 of any number
 	bind             binding
+	isDrawn          bool // it has another value for each row
 }
 
 // The sections of docs/sql.md.
@@ -83,8 +84,9 @@ func init() {
 		list []Function
 	}{
 		{sectionCompare, comparisons()}, {sectionChoose, choices()}, {sectionMath, numberFunctions()},
-		{sectionMath, moreNumbers()}, {sectionMath, drawings()}, {sectionText, textFunctions()},
-		{sectionText, partFunctions()}, {sectionText, likes()}, {sectionText, similarities()}, {sectionText, codes()},
+		{sectionMath, moreNumbers()}, {sectionMath, drawings()}, {sectionMath, uuidFunctions()},
+		{sectionText, textFunctions()}, {sectionText, partFunctions()}, {sectionText, likes()},
+		{sectionText, similarities()}, {sectionText, codes()},
 		{sectionText, bitFunctions()}, {sectionText, enumFunctions()}, {sectionText, formats()},
 		{sectionTime, timeFunctions()}, {sectionTime, clocks()}, {sectionTime, zonedTimes()},
 		{sectionNested, listFunctions()}, {sectionNested, moreLists()}, {sectionNested, distances()},
@@ -124,7 +126,7 @@ func init() {
 
 // operator returns a function that has a syntax of its own; argsMax is -1 if any number is taken.
 func operator(name, usage, help, example, result string, argsMin, argsMax int, bind binding, aliases ...string) Function {
-	return Function{name, aliases, "", usage, help, example, result, argsMin, argsMax, bind}
+	return Function{name, aliases, "", usage, help, example, result, argsMin, argsMax, bind, false}
 }
 
 // function returns a function called by its name. Parameters in brackets are optional, ... is any

@@ -341,10 +341,11 @@ func shiftBits(n *node, sign string) {
 			return "", query.Valuef("%s: a shift by %d; want 0 or more", n.text, by)
 		}
 		k := int(min(by, int64(len(text))))
-		if zeros := strings.Repeat("0", k); sign == "<<" {
+		zeros := strings.Repeat("0", k)
+		if sign == "<<" {
 			return namedText(text[k:] + zeros), nil
 		}
-		return namedText(strings.Repeat("0", k) + text[:len(text)-k]), nil
+		return namedText(zeros + text[:len(text)-k]), nil
 	})
 }
 

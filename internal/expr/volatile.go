@@ -13,13 +13,23 @@ import (
 // drawings are the functions that have another value for each row: no node of them is a constant, and each call that is
 // written has values of its own.
 func drawings() []Function {
-	return []Function{
+	list := []Function{
 		function("random", "", "a number from 0 to less than 1, another for each row", "random() < 1", "true",
 			drawn(typeOf(Float64), func(v *vector, i int) { v.floats[i] = rand.Float64() })),
 		function("uuid", "", "a random UUID (version 4), another for each row", "length(uuid()::VARCHAR)", "36",
 			drawn(uuidType, func(v *vector, i int) { v.texts[i] = namedText(newUUID(4, 0)) }), "gen_random_uuid", "uuidv4"),
 		function("uuidv7", "", "a UUID (version 7), which begins with the time", "uuid_extract_version(uuidv7())", "7",
 			drawn(uuidType, func(v *vector, i int) { v.texts[i] = namedText(newUUID(7, time.Now().UnixMilli())) })),
+	}
+	for i := range list {
+		list[i].isDrawn = true
+	}
+	return list
+}
+
+// uuidFunctions are the functions of a UUID.
+func uuidFunctions() []Function {
+	return []Function{
 		function("uuid_extract_version", "u", "the version of a UUID",
 			"uuid_extract_version('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "7", versionOfUUID),
 		function("uuid_extract_timestamp", "u", "the time that a UUID of version 7 begins with",
@@ -51,7 +61,7 @@ func (e *Expr) draws() bool {
 		return false
 	}
 	f := functionsByName[e.Name]
-	return f != nil && (f.Name == "random" || f.Name == "uuid" || f.Name == "uuidv7")
+	return f != nil && f.isDrawn
 }
 
 // Tell tells a call of a function of drawn from others that are written as it is; it changes no other expression.

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,9 +130,10 @@ func walkDir(ctx context.Context, fsys vfs.FS, dir string, isNamed bool) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	if kind, err := lake.FindAmong(fsys, dir, entries); err != nil || kind != lake.None && !isNamed {
-		return nil, cmp.Or(err, fmt.Errorf("%s: is a table of %s among other files: name it alone, and put tables together "+
-			"by UNION ALL", redact.URL(dir), kind))
+	if !isNamed {
+		if err := refuseLakeAt(fsys, dir, entries); err != nil {
+			return nil, err
+		}
 	}
 	var names []string
 	for _, entry := range entries {
@@ -162,6 +162,16 @@ func walkDir(ctx context.Context, fsys vfs.FS, dir string, isNamed bool) ([]stri
 		}
 	}
 	return names, nil
+}
+
+// refuseLakeAt refuses a directory that is a table of Delta or Iceberg.
+func refuseLakeAt(fsys vfs.FS, dir string, entries []fs.DirEntry) error {
+	kind, err := lake.FindAmong(fsys, dir, entries)
+	if err == nil && kind != lake.None {
+		err = fmt.Errorf("%s: is a table of %s among other files: name it alone, and put tables together by UNION ALL",
+			redact.URL(dir), kind)
+	}
+	return err
 }
 
 // isHidden says whether a directory's reader passes over a name, as Hive and Spark do: .crc,

@@ -18,7 +18,7 @@ type Identity struct {
 	Modified time.Time `json:"modified"`
 	ETag     string    `json:"etag,omitzero"` // of an object store
 
-	// Meaning is another where a table of Delta or Iceberg takes other rows from the file: lake.Table.Meaning.
+	// Meaning is another where a table of Delta or Iceberg takes other rows from the file: one of lake.Table.Meanings.
 	Meaning string `json:"meaning,omitzero"`
 }
 
@@ -69,13 +69,14 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	var names, meanings []string
 	if table == nil {
 		names, err = opt.find(ctx, patterns)
 	} else {
 		for _, f := range table.Files {
 			names = append(names, f.Path)
 		}
+		meanings = table.Meanings()
 	}
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 			list[i] = NewIdentity(shown[i], info)
 		}
 		if table != nil {
-			list[i].Meaning = table.Meaning(&table.Files[i])
+			list[i].Meaning = meanings[i]
 		}
 	}
 	return list, nil

@@ -135,11 +135,8 @@ func (o *Options) findLake(dir string) (lake.Kind, error) {
 		return lake.None, nil
 	}
 	info, err := o.FS.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return lake.None, nil
-	}
-	if err != nil {
-		return lake.None, nil // reading says what is wrong
+	if err != nil || !info.IsDir() {
+		return lake.None, nil //nolint:nilerr // reading says what is wrong
 	}
 	return lake.Find(o.FS, dir)
 }

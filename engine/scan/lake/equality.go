@@ -63,9 +63,9 @@ func (e *equality) rows(ctx context.Context, fsys vfs.FS, to []int64, limit int6
 	if err != nil {
 		return nil, err
 	}
-	var columns []int
-	for _, id := range e.columns {
-		columns = append(columns, src.Schema().FieldIndices(strconv.Itoa(id))[0])
+	var columns, places []int
+	for i, id := range e.columns {
+		places, columns = append(places, i), append(columns, src.Schema().FieldIndices(strconv.Itoa(id))[0])
 	}
 	splits, err := src.Splits(ctx, columns)
 	if err != nil {
@@ -73,7 +73,6 @@ func (e *equality) rows(ctx context.Context, fsys vfs.FS, to []int64, limit int6
 	}
 	isData := func(s scan.Split) bool { return s.Position() < uint64(limit) }
 	deleted := map[string]bool{}
-	places := numbers(len(columns))
 	for _, s := range splits {
 		if isData(s) {
 			continue
@@ -106,14 +105,6 @@ func (e *equality) rows(ctx context.Context, fsys vfs.FS, to []int64, limit int6
 		}
 	}
 	return to, nil
-}
-
-func numbers(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // keyOf returns a text that is the same for the same values. NULL is equal to NULL.

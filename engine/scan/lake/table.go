@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -89,11 +90,22 @@ type File struct {
 	live    int64 // rows that are not deleted; -1 where that is not known
 }
 
-// Meaning returns a text that is another where the table takes other rows from the file: of other columns, with other
-// values of partitions, or without others that are deleted.
-func (t *Table) Meaning(f *File) string {
+// Meanings returns, by file, a text that is another where the table takes other rows from the file: of other columns,
+// with other values of partitions, or without others that are deleted.
+func (t *Table) Meanings() []string {
+	var columns bytes.Buffer
+	writeColumns(&columns, t.Columns)
+	list := make([]string, len(t.Files))
+	for i := range t.Files {
+		list[i] = t.Files[i].meaning(columns.Bytes())
+	}
+	return list
+}
+
+// meaning is one of Meanings, of a table whose columns are written.
+func (f *File) meaning(columns []byte) string {
 	h := sha256.New()
-	hashColumns(h, t.Columns)
+	h.Write(columns)
 	for _, name := range slices.Sorted(maps.Keys(f.Texts)) {
 		if text := f.Texts[name]; text != nil {
 			fmt.Fprintf(h, "%q %q\n", name, *text)
@@ -107,11 +119,11 @@ func (t *Table) Meaning(f *File) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-func hashColumns(to io.Writer, columns []Column) {
+func writeColumns(to io.Writer, columns []Column) {
 	for i := range columns {
 		c := &columns[i]
 		fmt.Fprintf(to, "%q %s %d %q %v (", c.Name, c.Type, c.ID, c.Physical, c.Default)
-		hashColumns(to, c.Parts)
+		writeColumns(to, c.Parts)
 		fmt.Fprintln(to, ")")
 	}
 }
