@@ -33,11 +33,6 @@ type Parts struct {
 // partSize is what a partition has of a side.
 type partSize struct{ rows, bytes atomic.Int64 }
 
-// NewParts returns 2^bits partitions, or fewer where memory is short.
-func NewParts(of scatter.Options, bits int) *Parts {
-	return PartsOf(of.NewPass(partition.Radix(bits)))
-}
-
 // PartsOf returns the partitions of a pass.
 func PartsOf(pass *scatter.Pass) *Parts {
 	p := &Parts{pass: pass}

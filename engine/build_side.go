@@ -21,6 +21,7 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/threads"
+	"github.com/mpga/mpga/partition"
 )
 
 // HashedOptions say what Engine.Hash makes of the rows of a source.
@@ -65,6 +66,11 @@ type BuildSide struct {
 
 	splits, rounds atomic.Int64 // tasks that were scattered again; rounds of tasks beyond their first
 
+	// Of a join that a device makes; joinBytes is 0 of others.
+	joinBytes     int64        // of both sides that a device takes at once
+	joined, pairs atomic.Int64 // sides that devices have joined, and their pairs
+	leftRows      atomic.Int64 // of the probe side, that had too many pairs
+
 	mu    sync.Mutex                    // of the making of parts
 	parts atomic.Pointer[cpujoin.Parts] // nil while rows are in memory
 	sets  []*keySet                     // of the rows in parts
@@ -87,10 +93,13 @@ func (s *Statement) hash(ctx context.Context, src scan.Source, opt HashedOptions
 	b.all = newHashed(s.memory, &opt, b.query.Workers)
 	b.all.asks = opt.Asks
 	workers := make([]*hashWorker, b.query.Workers)
-	if s.engine.opt.testing.SpillAll {
+	var err error
+	if b.joinBytes, err = s.joinBytes(ctx, &opt); err != nil {
+		return nil, errors.Join(err, b.Release())
+	}
+	if s.engine.opt.testing.SpillAll || b.joinBytes > 0 {
 		b.spill()
 	}
-	var err error
 	b.stats, err = b.statement.readMapped(ctx, b.query, src, opt.RowsOptions, func(i int, batch arrow.RecordBatch) error {
 		if workers[i] == nil {
 			workers[i] = &hashWorker{of: b, hashAdder: b.all.newAdder()}
@@ -106,6 +115,19 @@ func (s *Statement) hash(ctx context.Context, src scan.Source, opt HashedOptions
 	return b, nil
 }
 
+// joinBytes returns how many bytes of both sides of a join a device takes at once; 0 where the CPU makes the pairs.
+func (s *Statement) joinBytes(ctx context.Context, opt *HashedOptions) (int64, error) {
+	if !s.engine.JoinsOnDevice(len(opt.NullsEqual), opt.Range) {
+		return 0, nil
+	}
+	return s.engine.devices.JoinBytes(ctx)
+}
+
+// JoinsOnDevice reports whether a device makes the pairs of a join of some keys, since its algorithm was asked for.
+func (e *Engine) JoinsOnDevice(keys int, of Range) bool {
+	return keys > 0 && of.values() == 0 && e.devices.JoinAlgorithm() != ""
+}
+
 // partsBits makes a task of 1/256 of the rows, at the least.
 const partsBits = 8
 
@@ -117,7 +139,13 @@ const joinBytesMin = 256 << 10
 
 // taskBytes returns how many bytes the build side of a task may take: a half of a worker's share, since what is made of
 // the rows lies in the Go heap, beside garbage.
-func (b *BuildSide) taskBytes() int64 { return max(b.workerBytes()/2, joinBytesMin/2) }
+func (b *BuildSide) taskBytes() int64 {
+	bytes := max(b.workerBytes()/2, joinBytesMin/2)
+	if b.joinBytes > 0 {
+		bytes = min(bytes, b.joinBytes/2)
+	}
+	return bytes
+}
 
 // scatterBytes returns how many bytes of rows a worker holds before it scatters them.
 func (b *BuildSide) scatterBytes() int64 { return min(max(b.workerBytes()/8, 64<<10), 8<<20) }
@@ -155,6 +183,13 @@ func (b *BuildSide) tasked() string {
 		return ""
 	}
 	text := "both sides in partitions by hash"
+	if b.joinBytes > 0 {
+		text += fmt.Sprintf(", %s: %s on the device, of %s", b.statement.engine.devices.JoinAlgorithm(),
+			digits.Counted(b.joined.Load(), "join"), digits.Counted(b.pairs.Load(), "pair"))
+		if n := b.leftRows.Load(); n > 0 {
+			text += fmt.Sprintf(", and %s with too many pairs by the CPU", digits.Counted(n, "row"))
+		}
+	}
 	if n := b.splits.Load(); n > 0 {
 		text += fmt.Sprintf(", %s scattered again", digits.Counted(n, "task"))
 	}
@@ -219,7 +254,11 @@ func (b *BuildSide) spill() {
 			b.sets = append(b.sets, s)
 		}
 	}
-	b.parts.Store(cpujoin.NewParts(of, cmp.Or(b.statement.engine.opt.testing.RadixBits, partsBits)))
+	pass := of.NewPass(partition.Radix(cmp.Or(b.statement.engine.opt.testing.RadixBits, partsBits)))
+	if b.joinBytes > 0 { // a device takes the hash of pass 0 to divide them further
+		pass.Depth++
+	}
+	b.parts.Store(cpujoin.PartsOf(pass))
 }
 
 // hashWorker is what one worker keeps.

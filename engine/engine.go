@@ -63,6 +63,7 @@ func Open(opt Options) (*Engine, error) {
 		MeasureLink: opt.MeasureLink,
 		Algorithm:   opt.Algorithm,
 		Ablation:    opt.Ablation,
+		Join:        opt.JoinAlgorithm,
 		Log:         opt.Logger,
 		Knobs:       opt.testing.Device,
 	})
@@ -72,9 +73,12 @@ func Open(opt Options) (*Engine, error) {
 	if err := e.devices.Check(context.Background()); err != nil {
 		err = errors.Join(err, e.devices.Close(ErrClosed))
 		if opt.Device == "auto" {
-			return nil, knob.Errorf(
-				"%s (%q) needs a device, and there is none: %w; %s \"host:4GiB\" tries it on the CPU",
-				knob.Name("engine.Algorithm"), opt.Algorithm, err, knob.Name("engine.Device"))
+			name, algorithm := knob.Name("engine.Algorithm"), opt.Algorithm
+			if join := e.devices.JoinAlgorithm(); join != "" {
+				name, algorithm = knob.Name("engine.JoinAlgorithm"), join
+			}
+			return nil, knob.Errorf("%s (%q) needs a device, and there is none: %w; %s \"host:4GiB\" tries it on the CPU",
+				name, algorithm, err, knob.Name("engine.Device"))
 		}
 		return nil, knob.Errorf("%s (%q): %w", knob.Name("engine.Device"), opt.Device, err)
 	}

@@ -44,7 +44,12 @@ type Hashed struct {
 	lookup     *lookup
 
 	findersMu sync.Mutex
-	finders   []*Finder // released
+	finders   []*tableFinder // released
+
+	// Of rows of which a device makes pairs; nil of others.
+	of       *BuildSide
+	device   *deviceSide // nil before the first pairs
+	isTabled bool        // rows are in build, too
 }
 
 func newHashed(m rowdata.Memory, of *HashedOptions, workers int) *Hashed {
@@ -59,8 +64,10 @@ type eachFunc func(ctx context.Context, n int, f func(i int) error) error
 
 // finish makes what rows are found by, of all batches, which were added to the build.
 func (h *Hashed) finish(ctx context.Context, each eachFunc) error {
-	if err := h.build.Finish(ctx, each); err != nil {
-		return err
+	if h.of == nil {
+		if err := h.build.Finish(ctx, each); err != nil {
+			return err
+		}
 	}
 	h.columns = make([][]arrow.Array, h.schema.NumFields())
 	for i, f := range h.schema.Fields() {
@@ -105,6 +112,9 @@ func nullOf(of arrow.DataType) arrow.Array {
 // release gives back what the rows take.
 func (h *Hashed) release() {
 	h.build.Release()
+	if h.device != nil {
+		h.device.release()
+	}
 	for _, s := range h.sets {
 		s.release()
 	}
@@ -259,92 +269,6 @@ func (k *keyPacker) tilesOf(columns []arrow.Array, rows int, f func(t *rowdata.T
 		}
 	}
 }
-
-// Partners are pairs of rows: of a batch, and of a Hashed.
-type Partners struct {
-	Rows  []gather.Row // of the batch
-	Found []gather.Row // of the Hashed
-}
-
-// Finder finds rows of a Hashed by the keys of other rows. One goroutine at a time uses it.
-type Finder struct {
-	of      *Hashed
-	isFirst bool
-
-	keys   *keyPacker
-	prober *cpujoin.Prober
-	bounds *rangeBounds
-	from   int  // of the batch: the first row of the tile
-	more   bool // pairs of the tile
-	pairs  cpujoin.Pairs
-	found  Partners
-	coded  codedKeys // tested last
-}
-
-// Finder returns a finder, which must be released. isFirst is for callers who want one partner of each row.
-func (h *Hashed) Finder(isFirst bool) *Finder {
-	h.findersMu.Lock()
-	defer h.findersMu.Unlock()
-	for i := len(h.finders) - 1; i >= 0; i-- {
-		if f := h.finders[i]; f.isFirst == isFirst {
-			h.finders = slices.Delete(h.finders, i, i+1)
-			return f
-		}
-	}
-	return &Finder{
-		of: h, isFirst: isFirst,
-		keys: newKeyPacker(h.keys), prober: h.build.NewProber(isFirst), bounds: h.ranges.newBounds(),
-	}
-}
-
-// Release ends the use of the finder, whose memory another one takes.
-func (f *Finder) Release() {
-	f.of.findersMu.Lock()
-	defer f.of.findersMu.Unlock()
-	f.of.finders = append(f.of.finders, f)
-}
-
-// Begin turns to a batch, whose first columns are the keys and the bounds of Range, and which is in use until End.
-func (f *Finder) Begin(batch arrow.RecordBatch) error {
-	f.more = false
-	f.bounds.begin(batch)
-	return f.keys.begin(batch)
-}
-
-// Next returns the next pairs of rows of the batch, and of the Hashed, whose keys are equal and whose values are in
-// range: at most a number of them, in the order of the batch. Of Range.Best, a row's pairs are from the best on, and
-// done, which may be nil, says which rows need no more. They are valid until the next call; nil is the end.
-func (f *Finder) Next(most int, done func(row uint32) bool) (*Partners, error) {
-	f.pairs.Reset()
-	for len(f.pairs.Probe) < most && (done == nil || len(f.pairs.Probe) == 0) {
-		if !f.more {
-			t, from, err := f.keys.next()
-			if err != nil {
-				return nil, err
-			}
-			if t == nil {
-				break
-			}
-			f.prober.Begin(t.Keys, t.Rows, f.bounds.tile(from, t.Rows))
-			f.from = from
-		}
-		f.more = f.prober.Next(&f.pairs, uint32(f.from), most, done)
-	}
-	if len(f.pairs.Probe) == 0 {
-		return nil, nil
-	}
-	p := &f.found
-	p.Rows, p.Found = slices.Grow(p.Rows[:0], len(f.pairs.Probe)), slices.Grow(p.Found[:0], len(f.pairs.Probe))
-	for i, row := range f.pairs.Probe {
-		found := f.pairs.Build[i]
-		p.Rows = append(p.Rows, gather.Row{Row: row})
-		p.Found = append(p.Found, gather.Row{Batch: uint32(found >> 32), Row: uint32(found)})
-	}
-	return p, nil
-}
-
-// End ends the use of the batch.
-func (f *Finder) End() { f.keys.end() }
 
 // None returns the row whose columns are NULL.
 func (h *Hashed) None() gather.Row { return gather.Row{Batch: uint32(len(h.batches))} }

@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/cpujoin"
+	"github.com/mpga/mpga/internal/recordreader"
+	"github.com/mpga/mpga/internal/rowdata"
 	"github.com/mpga/mpga/internal/scatter"
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
@@ -72,8 +74,29 @@ func (r *TaskReader) Next(ctx context.Context) (round *Round, err error) {
 	return &r.round, nil
 }
 
-// Batch returns the next batch of the other side in this round, which the caller owns; nil is the end.
-func (r *TaskReader) Batch() (arrow.RecordBatch, error) { return r.probe.Next() }
+// Batch returns the next batch of the other side in this round, which the caller owns; nil is the end. A device has as
+// many rows at once as it takes.
+func (r *TaskReader) Batch() (arrow.RecordBatch, error) {
+	if r.of.joinBytes == 0 {
+		return r.probe.Next()
+	}
+	var list []arrow.RecordBatch
+	for bytes := int64(0); bytes < r.of.taskBytes(); {
+		batch, err := r.probe.Next()
+		if err != nil {
+			recordreader.ReleaseAll(list)
+			return nil, err
+		}
+		if batch == nil {
+			break
+		}
+		list, bytes = append(list, batch), bytes+rowdata.BatchBytes(batch)
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return whole(r.of.statement.engine.opt.Allocator, list)
+}
 
 func (r *TaskReader) batches(pages scatter.Pages) *store.BatchReader {
 	return store.NewBatchReader(pages, r.of.statement.engine.opt.Allocator)
@@ -153,6 +176,9 @@ func (r *TaskReader) hash(ctx context.Context) error {
 	b := r.of
 	r.round.First = r.round.Last // of the round before, or by begin
 	r.round.Hashed = newHashed(b.statement.memory, &b.opt, 1)
+	if b.joinBytes > 0 {
+		r.round.of = b
+	}
 	add := r.round.newAdder()
 	for bytes := int64(0); ; {
 		batch := r.ahead
@@ -174,8 +200,10 @@ func (r *TaskReader) hash(ctx context.Context) error {
 		bytes += b.opt.bytesOf(batch)
 		number := uint32(len(r.round.batches))
 		r.round.batches = append(r.round.batches, batch)
-		if err := add.add(number, batch); err != nil {
-			return err
+		if r.round.of == nil {
+			if err := add.add(number, batch); err != nil {
+				return err
+			}
 		}
 		if r.ahead != nil {
 			break
@@ -188,14 +216,25 @@ func (r *TaskReader) hash(ctx context.Context) error {
 	if err := b.statement.memory.Room(r.round.Hashed.build.TableBytes()); err != nil {
 		return err
 	}
-	return r.round.finish(ctx, func(_ context.Context, n int, f func(i int) error) error {
-		for i := range n {
-			if err := f(i); err != nil {
-				return err
-			}
+	if r.round.of != nil && len(r.round.batches) > 0 {
+		all, err := whole(b.statement.engine.opt.Allocator, r.round.batches)
+		r.round.batches = r.round.batches[:0]
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		r.round.batches = append(r.round.batches, all)
+	}
+	return r.round.finish(ctx, inTurn)
+}
+
+// inTurn is an eachFunc that calls the function in turn.
+func inTurn(_ context.Context, n int, f func(i int) error) error {
+	for i := range n {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fit takes over a batch, and returns the rows of it that fit a round beside rows of some bytes; the others are ahead.

@@ -135,7 +135,7 @@ func (f *KeyFilter) Select(_ context.Context, batch arrow.RecordBatch, selected 
 			s.leave(batch.Column(i), selected)
 		}
 	} else {
-		finder := f.of.Finder(true)
+		finder := f.of.tableFinder(true)
 		defer finder.Release()
 		if err := finder.selectRows(batch, selected); err != nil {
 			return 0, err
@@ -247,7 +247,7 @@ func (h *Hashed) listTerms(i, column int) []scan.Term {
 }
 
 // selectRows sets the bits of the rows of a batch, whose columns are the keys, that have a partner.
-func (f *Finder) selectRows(batch arrow.RecordBatch, bits []byte) error {
+func (f *tableFinder) selectRows(batch arrow.RecordBatch, bits []byte) error {
 	if done, err := f.selectCodes(batch, bits); done || err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ type codedKeys struct {
 
 // selectCodes is selectRows of one key that is a dictionary, whose entries are tested once; done is false where it is
 // none, or has more entries than the batch has rows.
-func (f *Finder) selectCodes(batch arrow.RecordBatch, bits []byte) (done bool, err error) {
+func (f *tableFinder) selectCodes(batch arrow.RecordBatch, bits []byte) (done bool, err error) {
 	keys, ok := batch.Column(0).(*array.Dictionary)
 	if !ok || batch.NumCols() > 1 || f.of.nullsEqual[0] && keys.NullN() > 0 {
 		return false, nil
@@ -317,7 +317,7 @@ func decoded(d *array.Dictionary) (arrow.Array, error) {
 
 // selectPromised is selectRows of the columns of keys. It leaves out the rows that are not as the packing of keys has
 // them: conditions between the reader and the join may leave out NULLs, and values beyond a range.
-func (f *Finder) selectPromised(columns []arrow.Array, rows int, bits []byte) error {
+func (f *tableFinder) selectPromised(columns []arrow.Array, rows int, bits []byte) error {
 	good := f.of.promised(columns, rows)
 	if good == nil {
 		return f.test(columns, rows, bits)
@@ -383,7 +383,7 @@ func (h *Hashed) promised(columns []arrow.Array, rows int) (good []bool) {
 
 // test sets the bits of the rows of columns of keys that have a partner.
 // Requires: the keys are as the packing of keys has them.
-func (f *Finder) test(columns []arrow.Array, rows int, bits []byte) error {
+func (f *tableFinder) test(columns []arrow.Array, rows int, bits []byte) error {
 	defer f.keys.end()
 	if err := f.keys.beginColumns(columns, rows); err != nil {
 		return err

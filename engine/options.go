@@ -41,6 +41,12 @@ type Options struct {
 	// The default changes nothing.
 	Ablation Ablation
 
+	// JoinAlgorithm names a join of the papers that makes the pairs of all joins with an equality on a device: one of
+	// JoinAlgorithms. Both sides are partitioned by hash first, so that pairs of partitions fit the device. The rows of a
+	// key that has more pairs than there is room for are the CPU's, and joins of nearest rows. The default, "auto", is
+	// whatever is expected to be fastest.
+	JoinAlgorithm string
+
 	// DeviceMemoryLimit is how many bytes of a device's memory queries may take.
 	// The default is what is free when the device is opened, less a reserve.
 	DeviceMemoryLimit int64
@@ -99,6 +105,9 @@ type Ablation = device.Ablation
 // Algorithms returns the names that Options.Algorithm takes.
 func Algorithms() []string { return device.Algorithms() }
 
+// JoinAlgorithms returns the names that Options.JoinAlgorithm takes.
+func JoinAlgorithms() []string { return device.JoinAlgorithms() }
+
 func init() {
 	testknobs.Register(func(options any, k testknobs.Engine) { options.(*Options).testing = k })
 }
@@ -155,6 +164,9 @@ func (o *Options) Validate() error {
 	}
 	if err := device.ValidAlgorithm(o.Algorithm, o.Device); err != nil {
 		errs = append(errs, knob.Errorf("%s: %w", knob.Name("engine.Algorithm"), err))
+	}
+	if err := device.ValidJoinAlgorithm(o.JoinAlgorithm, o.Device); err != nil {
+		errs = append(errs, knob.Errorf("%s: %w", knob.Name("engine.JoinAlgorithm"), err))
 	}
 	if err := o.Ablation.Validate(); err != nil {
 		errs = append(errs, err)

@@ -14,6 +14,7 @@ var flagNames = map[knob.Name]string{
 	"engine.Threads":           "--threads",
 	"engine.Device":            "--device",
 	"engine.Algorithm":         "--algorithm",
+	"engine.JoinAlgorithm":     "--join-algorithm",
 	"engine.DeviceMemoryLimit": "--device-memory-limit",
 	"engine.MemoryLimit":       "--memory-limit",
 	"engine.TempDir":           "--temp-dir",

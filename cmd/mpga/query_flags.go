@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/mpga/mpga/app/cmdflags"
@@ -17,6 +19,7 @@ type queryFlags struct {
 	threads       int
 	budgetFlags
 	algorithm cmdflags.Algorithm
+	join      string
 	device    string
 	explain   bool
 }
@@ -54,13 +57,17 @@ func (f *queryFlags) registerDevice(cmd *cobra.Command) {
 	flags.StringVar(&f.device, "device", "auto",
 		"what does the work: `WORD` is auto, cpu, cuda, cuda:0,1 for several GPUs, or host:256MiB for a GPU's double")
 	f.algorithm.Register(cmd)
-	cmdflags.Complete(cmd, map[string][]string{"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}})
+	flags.StringVar(&f.join, "join-algorithm", "auto", "have a join of the papers make the pairs of all joins with an "+
+		"equality, on a device: `NAME` is "+strings.Join(engine.JoinAlgorithms(), ", "))
+	cmdflags.Complete(cmd, map[string][]string{
+		"device": {"auto", "cpu", "cuda", "cuda:0,1", "host:256MiB"}, "join-algorithm": engine.JoinAlgorithms(),
+	})
 }
 
 // engineOptions returns what the flags say of how an answer is found, but for budgets.
 func (f *queryFlags) engineOptions() engine.Options {
 	return engine.Options{Threads: f.threads, Device: f.device, Algorithm: f.algorithm.Name,
-		Ablation: f.algorithm.Ablation}
+		Ablation: f.algorithm.Ablation, JoinAlgorithm: f.join}
 }
 
 // planOptions returns what the flags say of a query's meaning.

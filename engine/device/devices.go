@@ -85,6 +85,7 @@ type Devices struct {
 
 	algorithm stream.Algorithm
 	ablation  stream.Ablation
+	join      joinChoice
 
 	timeout atomic.Int64 // nanoseconds, for what drivers are asked: D3
 
@@ -220,6 +221,7 @@ type Options struct {
 	MeasureLink bool   // tell in Stats how fast the links are
 	Algorithm   string // the name, as engine.Options.Algorithm has it
 	Ablation    stream.Ablation
+	Join        string // the name, as engine.Options.JoinAlgorithm has it
 	Log         *slog.Logger
 	Knobs       testknobs.Device
 }
@@ -238,7 +240,11 @@ func New(o Options) (*Devices, error) {
 	if err != nil {
 		return nil, err
 	}
-	if algorithm != stream.Auto && choice.kind == "auto" {
+	join, err := parseJoin(o.Join)
+	if err != nil {
+		return nil, err
+	}
+	if (algorithm != stream.Auto || join.named) && choice.kind == "auto" {
 		choice.kind = "cuda"
 	}
 	knobs := o.Knobs
@@ -247,7 +253,7 @@ func New(o Options) (*Devices, error) {
 	}
 	d := &Devices{
 		choice: choice, limit: o.DeviceLimit, memory: o.MemoryLimit, log: o.Log, link: o.MeasureLink,
-		algorithm: algorithm, ablation: o.Ablation, knobs: knobs,
+		algorithm: algorithm, ablation: o.Ablation, join: join, knobs: knobs,
 	}
 	d.timeout.Store(int64(cmp.Or(knobs.Timeout, kernels.TimeoutDefault)))
 	d.count = max(len(choice.ordinals), 1)

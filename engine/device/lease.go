@@ -144,7 +144,7 @@ func (d *Devices) ended(l *lease) {
 // limit returns how many bytes of a device the lease's query may take at most; 0 stands for all
 // free memory. all is the limit of all queries together, 0 for none.
 func (l *lease) limit(all int64) int64 {
-	if l.bytes < l.memory {
+	if l.bytes < l.memory || l.areas != nil {
 		return l.bytes
 	}
 	return all

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/kernels"
 )
@@ -21,6 +23,9 @@ type deviceSet struct {
 	memory int64   // bytes of each that queries can have
 	users  int
 	old    bool // closed when nobody uses it any more
+
+	areas     chan *joinArea // where a join was asked for
+	joinBytes int64          // of both sides, in an area
 
 	leased int64     // of memory
 	line   []*waiter // for it
@@ -121,7 +126,17 @@ func (d *Devices) newSet() (*deviceSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}, nil
+	set := &deviceSet{list: list, link: d.measureLink(list), memory: d.memoryOf(list)}
+	if d.join.named {
+		if set.memory < joinMemoryMin {
+			return nil, errors.Join(d.closeAll(set), fmt.Errorf("joins on a device take %s of its memory, and it has %s",
+				humanize.IBytes(joinMemoryMin), humanize.IBytes(uint64(set.memory))))
+		}
+		bytes := set.memory / joinShare
+		set.memory -= bytes
+		set.areas, set.joinBytes = newJoinAreas(list, bytes, d.pinned)
+	}
+	return set, nil
 }
 
 // silence notes that the devices do not answer. The error is why there are no devices until late,
@@ -209,7 +224,8 @@ func (d *Devices) note(err error) {
 
 // closeAll closes devices at once, so that a device that does not answer keeps no other open.
 func (d *Devices) closeAll(s *deviceSet) error {
-	errs := make([]error, len(s.list))
+	errs := make([]error, len(s.list)+1)
+	errs[len(s.list)] = s.closeJoinAreas()
 	var group spawn.Group
 	for i, dev := range s.list {
 		group.Go(func() error {

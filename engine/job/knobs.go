@@ -10,12 +10,13 @@ import (
 // fieldNames are the fields of a step that set options of the library, by the options' names. Package
 // options has the fields of input.
 var fieldNames = map[knob.Name]string{
-	"engine.Threads":     "limits.threads",
-	"engine.Device":      "limits.device",
-	"engine.Algorithm":   "limits.algorithm",
-	"engine.MemoryLimit": "limits.memory",
-	"engine.TempDir":     "limits.temp_dir",
-	"engine.TempLimit":   "limits.temp",
+	"engine.Threads":       "limits.threads",
+	"engine.Device":        "limits.device",
+	"engine.Algorithm":     "limits.algorithm",
+	"engine.JoinAlgorithm": "limits.join_algorithm",
+	"engine.MemoryLimit":   "limits.memory",
+	"engine.TempDir":       "limits.temp_dir",
+	"engine.TempLimit":     "limits.temp",
 
 	"engine.MaxRecursion": "limits.recursion",
 	"engine.MaxPairs":     "limits.pairs",

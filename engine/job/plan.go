@@ -189,6 +189,9 @@ func (l Limits) String() string {
 	if l.Algorithm != "" {
 		parts = append(parts, "algorithm "+l.Algorithm)
 	}
+	if l.Join != "" {
+		parts = append(parts, "joins by "+l.Join)
+	}
 	if l.Recursion > 0 {
 		parts = append(parts, counted(l.Recursion, "iteration"))
 	}

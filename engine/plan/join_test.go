@@ -101,11 +101,36 @@ func joinPairs(kind sql.JoinKind, left, right []sideRow, holds func(l, r sideRow
 	return pairs
 }
 
+var joinKinds = []sql.JoinKind{sql.InnerJoin, sql.LeftJoin, sql.RightJoin, sql.FullJoin, sql.SemiJoin, sql.AntiJoin}
+
+// randomSides returns sides of some sizes at most, the second one up to three times as large, or the first.
+func randomSides(rng *rand.Rand, sizes []int) (left, right []sideRow) {
+	keys, heavy := 1+rng.IntN(2000), []float64{0, 0, 0.02, 0.9}[rng.IntN(4)]
+	left = makeSide(rng, rng.IntN(sizes[rng.IntN(len(sizes))]+1), keys, heavy/20)
+	right = makeSide(rng, rng.IntN(3*sizes[rng.IntN(len(sizes))]+1), keys, heavy)
+	if rng.IntN(2) == 0 {
+		left, right = right, left
+	}
+	return left, right
+}
+
+// randomCondition returns a condition of a join by keys, and what it says beside the equality of k.
+func randomCondition(rng *rand.Rand) (on string, holds func(l, r sideRow) bool) {
+	on, holds = "l.k = r.k", func(_, _ sideRow) bool { return true }
+	if rng.IntN(2) == 0 {
+		on += " AND l.s = r.s"
+	}
+	if rng.IntN(2) == 0 {
+		on += " AND l.v % 5 <= r.v % 5"
+		holds = func(l, r sideRow) bool { return l.value%5 <= r.value%5 }
+	}
+	return on, holds
+}
+
 // Would catch pairs that are lost or doubled, and rows without a partner that are not told from others, in memory, in
 // partitions, in partitions that are scattered again, and in rounds over the rows of one key: joins of random tables,
 // of each kind, with and without a further condition, have the pairs of a loop over their rows.
 func TestJoins(t *testing.T) {
-	kinds := []sql.JoinKind{sql.InnerJoin, sql.LeftJoin, sql.RightJoin, sql.FullJoin, sql.SemiJoin, sql.AntiJoin}
 	seen := map[string]bool{"in partitions by hash": false, "scattered again": false, "more for keys of many rows": false}
 	seeds := uint64(160)
 	if testing.Short() {
@@ -113,29 +138,18 @@ func TestJoins(t *testing.T) {
 	}
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 43))
-		kind := kinds[seed%uint64(len(kinds))]
+		kind := joinKinds[seed%uint64(len(joinKinds))]
 		knobs := testknobs.Engine{}
 		sizes := []int{1, 40, 700, 4000}
 		if rng.IntN(4) > 0 {
 			knobs = testknobs.Engine{SpillAll: rng.IntN(3) > 0, RadixBits: 1 + rng.IntN(3), MemoryBytes: 1 << 20}
 		}
-		keys, heavy := 1+rng.IntN(2000), []float64{0, 0, 0.02, 0.9}[rng.IntN(4)]
-		left := makeSide(rng, rng.IntN(sizes[rng.IntN(4)]+1), keys, heavy/20)
-		right := makeSide(rng, rng.IntN(3*sizes[rng.IntN(4)]+1), keys, heavy)
+		left, right := randomSides(rng, sizes)
 		if seed%5 == 1 { // a build side that is nearly one key, and larger than a task
 			knobs = testknobs.Engine{SpillAll: true, RadixBits: 2, MemoryBytes: 1 << 20}
 			left, right = makeSide(rng, 13_000, 500, 0.0007), makeSide(rng, 12_000, 500, 0.9)
-		} else if rng.IntN(2) == 0 {
-			left, right = right, left
 		}
-		on, holds := "l.k = r.k", func(_, _ sideRow) bool { return true }
-		if rng.IntN(2) == 0 {
-			on += " AND l.s = r.s"
-		}
-		if rng.IntN(2) == 0 {
-			on += " AND l.v % 5 <= r.v % 5"
-			holds = func(l, r sideRow) bool { return l.value%5 <= r.value%5 }
-		}
+		on, holds := randomCondition(rng)
 		columns := "l.v AS a, r.v AS b"
 		if kind == sql.SemiJoin || kind == sql.AntiJoin {
 			columns = "l.v AS a, CAST(NULL AS BIGINT) AS b"
@@ -162,10 +176,7 @@ func TestJoins(t *testing.T) {
 			for what := range seen {
 				seen[what] = seen[what] || strings.Contains(analyzed, what)
 			}
-			want := joinPairs(kind, left, right, holds)
-			slices.SortFunc(got, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
-			slices.SortFunc(want, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
-			if !slices.Equal(got, want) {
+			if want := joinPairs(kind, left, right, holds); !samePairs(got, want) {
 				t.Errorf("%s, %d and %d rows, knobs %+v: %d rows, want %d", text, len(left), len(right), knobs, len(got), len(want))
 			}
 		})
@@ -177,16 +188,32 @@ func TestJoins(t *testing.T) {
 	}
 }
 
+// samePairs sorts lists of pairs, and compares them.
+func samePairs(got, want [][2]int64) bool {
+	slices.SortFunc(got, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(want, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
+	return slices.Equal(got, want)
+}
+
 // readPairs returns the rows of a statement of two columns of integers, -1 for NULL, and what another run of it did.
-func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) (pairs [][2]int64, analyzed string) {
-	q, err := prepareWith(eng, text, opt)
+func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) ([][2]int64, string) {
+	pairs, analyzed, err := tryPairs(eng, text, opt)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return pairs, analyzed
+}
+
+// tryPairs is readPairs of a statement that may fail.
+func tryPairs(eng *engine.Engine, text string, opt plan.Options) (pairs [][2]int64, analyzed string, err error) {
+	q, err := prepareWith(eng, text, opt)
+	if err != nil {
+		return nil, "", err
 	}
 	defer q.Close()
 	r, err := q.Run(context.Background())
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
 	defer r.Release()
 	for r.Next() {
@@ -202,10 +229,8 @@ func readPairs(t *testing.T, eng *engine.Engine, text string, opt plan.Options) 
 		}
 	}
 	if err := r.Err(); err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
-	if analyzed, err = q.Analyze(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	return pairs, analyzed
+	analyzed, err = q.Analyze(context.Background())
+	return pairs, analyzed, err
 }

@@ -403,7 +403,8 @@ type joiner struct {
 	split     *joinedSplits
 	mem       memory.Allocator
 	hashed    *engine.Hashed
-	finder    *engine.Finder
+	finder    engine.Finder // nil before the first turn
+	wait      func(ctx context.Context, f func()) error
 	condition *expr.Evaluator // nil for TRUE
 	partnered []byte          // a bit for each row of the probe side since forget: it has a partner
 	alone     int             // batches of the build side whose rows were returned by nextAlone
@@ -415,7 +416,7 @@ type joiner struct {
 }
 
 func (s *joinedSplits) newJoiner(ctx context.Context, opt scan.OpenOptions) joiner {
-	j := joiner{ctx: ctx, split: s, mem: opt.Allocator}
+	j := joiner{ctx: ctx, split: s, mem: opt.Allocator, wait: opt.Wait}
 	if s.node.condition != nil {
 		j.condition = s.node.condition.NewEvaluator(opt.Allocator)
 	}
@@ -441,7 +442,31 @@ func (j *joiner) turn(h *engine.Hashed) {
 	if j.finder != nil {
 		j.finder.Release()
 	}
-	j.hashed, j.finder, j.alone = h, h.Finder(isFirst), 0
+	j.hashed, j.alone = h, 0
+	j.finder = h.Finder(engine.FinderOptions{First: isFirst, Columns: j.split.bringable(), Wait: j.wait, Memory: j.mem})
+}
+
+// bringable returns the columns of pairs that a device may bring, by their places in the rows of the probe side and of
+// the build side.
+func (s *joinedSplits) bringable() (columns [2][]int) {
+	n := s.node
+	read := s.columns
+	if !n.has.pairs {
+		read = nil
+	}
+	if n.condition != nil {
+		read = append(slices.Clone(read), n.condition.Columns()...)
+	}
+	for _, c := range read {
+		side, place := 0, n.probeFirst+c
+		if c >= n.probeColumns() {
+			side, place = 1, n.ofBuildSide(c)
+		}
+		if !slices.Contains(columns[side], place) {
+			columns[side] = append(columns[side], place)
+		}
+	}
+	return columns
 }
 
 // forget forgets which rows of the probe side have a partner.
@@ -499,7 +524,7 @@ func (j *joiner) next() (arrow.RecordBatch, error) {
 			return nil, context.Cause(j.ctx)
 		}
 		spawn.Step()
-		p, err := j.finder.Next(j.most, done)
+		p, err := j.finder.Next(j.ctx, j.most, done)
 		if err != nil {
 			return nil, err
 		}
@@ -523,7 +548,7 @@ func (j *joiner) next() (arrow.RecordBatch, error) {
 			j.hashed.Note(p.Found)
 		}
 		if has.pairs && len(p.Rows) > 0 {
-			return j.make(p.Rows, p.Found)
+			return j.make(p)
 		}
 	}
 	return nil, nil
@@ -565,37 +590,44 @@ func (j *joiner) chosen() (arrow.RecordBatch, error) {
 	if has.pairs {
 		none = slices.Repeat([]gather.Row{j.hashed.None()}, len(rows))
 	}
-	return j.make(rows, none)
+	return j.make(&engine.Partners{Rows: rows, Found: none})
 }
 
 // make returns a batch of rows of the join.
-func (j *joiner) make(rows, found []gather.Row) (arrow.RecordBatch, error) {
-	columns, err := j.gather(rows, found, j.split.columns)
+func (j *joiner) make(p *engine.Partners) (arrow.RecordBatch, error) {
+	columns, err := j.gather(p, j.split.columns)
 	if err != nil {
 		return nil, err
 	}
 	defer recordreader.ReleaseAll(columns)
-	j.split.built.rows.Add(int64(len(rows)))
-	return recordreader.Batch(j.split.schema, columns, int64(len(rows))), nil
+	rows := int64(len(p.Rows))
+	j.split.built.rows.Add(rows)
+	return recordreader.Batch(j.split.schema, columns, rows), nil
 }
 
 // probeColumns returns how many columns of pairs are of the probe side; their places behind probeFirst are the same.
 func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - n.probeFirst }
 
 // gather makes columns of the pairs of rows.
-func (j *joiner) gather(rows, found []gather.Row, columns []int) (made []arrow.Array, err error) {
+func (j *joiner) gather(p *engine.Partners, columns []int) (made []arrow.Array, err error) {
 	n := j.split.node
 	ofProbe := n.probeColumns()
-	neighbours := areNeighbours(rows)
+	neighbours := areNeighbours(p.Rows)
 	for _, c := range columns {
-		var a arrow.Array
-		if c < ofProbe && neighbours {
-			from := int64(rows[0].Row)
-			a = array.NewSlice(j.batch.Column(n.probeFirst+c), from, from+int64(len(rows)))
-		} else if c < ofProbe {
-			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(n.probeFirst + c)}, rows)
-		} else {
-			a, err = j.hashed.Column(j.mem, n.ofBuildSide(c), found)
+		place, isBuild := n.probeFirst+c, c >= ofProbe
+		if isBuild {
+			place = n.ofBuildSide(c)
+		}
+		a, isBrought, err := p.Brought(j.mem, isBuild, place)
+		switch {
+		case isBrought || err != nil:
+		case isBuild:
+			a, err = j.hashed.Column(j.mem, place, p.Found)
+		case neighbours:
+			from := int64(p.Rows[0].Row)
+			a = array.NewSlice(j.batch.Column(place), from, from+int64(len(p.Rows)))
+		default:
+			a, err = gather.Column(j.mem, []arrow.Array{j.batch.Column(place)}, p.Rows)
 		}
 		if err != nil {
 			recordreader.ReleaseAll(made)
@@ -623,7 +655,7 @@ func (j *joiner) choose(p *engine.Partners) error {
 	if len(p.Rows) == 0 {
 		return nil
 	}
-	columns, err := j.gather(p.Rows, p.Found, read)
+	columns, err := j.gather(p, read)
 	if err != nil {
 		return err
 	}
@@ -635,14 +667,7 @@ func (j *joiner) choose(p *engine.Partners) error {
 	if _, err := j.condition.Select(j.ctx, 0, inputs, bits); err != nil {
 		return err
 	}
-	kept := 0
-	for i := range rows {
-		if bitutil.BitIsSet(bits, i) {
-			p.Rows[kept], p.Found[kept] = p.Rows[i], p.Found[i]
-			kept++
-		}
-	}
-	p.Rows, p.Found = p.Rows[:kept], p.Found[:kept]
+	p.Keep(bits)
 	return nil
 }
 

@@ -35,8 +35,8 @@ func (p *planner) ranges(n *logical.Join, swapped bool) (by joinRange, rest *exp
 		by, err = p.nearest(n)
 		return by, n.Condition, err
 	}
-	if n.Condition == nil {
-		return by, nil, nil
+	if n.Condition == nil || p.engine.JoinsOnDevice(len(n.Keys), by.of) { // a device takes no ranges
+		return by, n.Condition, nil
 	}
 	parts := expr.Conjuncts(nil, n.Condition)
 	var limits []limit

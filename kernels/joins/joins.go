@@ -23,6 +23,8 @@ package joins
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/mpga/mpga/kernels"
 )
@@ -43,6 +45,14 @@ var algorithmNames = [...]string{PHJTR: "phj-tr", PHJUR: "phj-ur", SMJTR: "smj-t
 
 // Algorithms lists the algorithms.
 func Algorithms() []Algorithm { return []Algorithm{PHJTR, PHJUR, SMJTR, SMJUR, NPHJ} }
+
+// Parse returns the algorithm of a name.
+func Parse(name string) (Algorithm, error) {
+	if i := slices.Index(algorithmNames[:], name); i >= 0 {
+		return Algorithm(i), nil
+	}
+	return 0, fmt.Errorf("%q: want one of %s", name, strings.Join(algorithmNames[:], ", "))
+}
 
 // String returns the name of an algorithm as flags have it.
 func (a Algorithm) String() string { return algorithmNames[a] }
