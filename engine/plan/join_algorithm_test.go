@@ -3,6 +3,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -63,8 +64,8 @@ func newAlgorithmJoin(seed uint64) (*algorithmJoin, *rand.Rand) {
 	q.text = fmt.Sprintf("%sSELECT %s FROM l %s JOIN r ON %s", with, columns, q.kind, on)
 	q.want = joinPairs(q.kind, q.left, q.right, holds)
 	q.options = engine.Options{
-		Threads: 1 + rng.IntN(3), Device: []string{"host:4MiB", "host:9MiB", "host:64MiB"}[rng.IntN(3)],
-		JoinAlgorithm: algorithms[rng.IntN(len(algorithms))],
+		Threads: 1 + rng.IntN(3), JoinAlgorithm: algorithms[rng.IntN(len(algorithms))],
+		Device: cmp.Or(*sizeDevice, "host:1GiB"), DeviceMemoryLimit: []int64{4 << 20, 9 << 20, 64 << 20}[rng.IntN(3)],
 	}
 	q.knobs = testknobs.Engine{RadixBits: 1 + rng.IntN(3), Device: testknobs.Device{Count: 1 + rng.IntN(2)}}
 	return q, rng

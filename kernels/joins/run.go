@@ -169,8 +169,12 @@ type run struct {
 
 func (r *run) at(offset int64) kernels.Span { return r.scratch.At(offset) }
 
-// do keeps the first error.
-func (r *run) do(err error) { r.err = errors.Join(r.err, err) }
+// do enqueues an operation, unless one before it failed, whose error is kept: what it has not written is not read.
+func (r *run) do(enqueue func() error) {
+	if r.err == nil {
+		r.err = enqueue()
+	}
+}
 
 // all transforms the sides, finds pairs and gathers columns.
 func (r *run) all() error {
@@ -179,14 +183,14 @@ func (r *run) all() error {
 	if r.layout.wantsBuild {
 		j.Into.Build = r.at(r.layout.pairs[0])
 	}
-	r.do(r.stream.Fill(r.into.Status, kernels.JoinStatusBytes, 0))
+	r.do(func() error { return r.stream.Fill(r.into.Status, kernels.JoinStatusBytes, 0) })
 	if r.Kind.keepsBuild() {
 		j.Matched = r.at(r.layout.matched)
-		r.do(r.stream.Fill(j.Matched, kernels.MatchedBytes(r.Query.Build.Count), 0))
+		r.do(func() error { return r.stream.Fill(j.Matched, kernels.MatchedBytes(r.Query.Build.Count), 0) })
 	}
 	build, probe := r.match(j)
 	if r.Kind.keepsBuild() {
-		r.do(r.stream.ListBuildRows(j, false))
+		r.do(func() error { return r.stream.ListBuildRows(j, false) })
 	}
 	if r.layout.wantsBuild {
 		r.gather(build, j.Into.Build, r.into.Build, r.into.BuildKeys)
@@ -200,18 +204,18 @@ func (r *run) match(j *kernels.Join) (build, probe *Side) {
 	l := r.layout
 	if r.Algorithm == NPHJ {
 		table := kernels.JoinTable{Slots: l.slots, Memory: r.at(l.table)}
-		r.do(r.stream.BuildTable(j, table))
-		r.do(r.stream.ProbeTable(j, table))
+		r.do(func() error { return r.stream.BuildTable(j, table) })
+		r.do(func() error { return r.stream.ProbeTable(j, table) })
 		return &r.Build, &r.Probe
 	}
 	build, probe = r.transform(&r.Build, &l.build, &j.Build), r.transform(&r.Probe, &l.probe, &j.Probe)
 	if r.Algorithm.sorts() {
-		r.do(r.stream.JoinSorted(j, r.at(l.match)))
+		r.do(func() error { return r.stream.JoinSorted(j, r.at(l.match)) })
 		return build, probe
 	}
 	parts := r.Partitions
 	parts.RadixBits, parts.BuildOffsets, parts.ProbeOffsets = l.radixBits, r.at(l.build.offsets), r.at(l.probe.offsets)
-	r.do(r.stream.JoinPartitions(j, parts, r.at(l.match)))
+	r.do(func() error { return r.stream.JoinPartitions(j, parts, r.at(l.match)) })
 	return build, probe
 }
 
@@ -233,9 +237,11 @@ func (r *run) transform(s *Side, to *sideLayout, side *kernels.JoinSide) *Side {
 	}
 	if !r.Algorithm.moves() {
 		rows.Columns[0] = r.at(to.numbers)
-		r.do(r.stream.NumberRows(rows.Columns[0], s.Count))
+		r.do(func() error { return r.stream.NumberRows(rows.Columns[0], s.Count) })
 	}
-	r.do(r.stream.Partition(shape, rows, r.layout.radixBits, out, r.at(to.offsets), r.at(r.layout.transform)))
+	r.do(func() error {
+		return r.stream.Partition(shape, rows, r.layout.radixBits, out, r.at(to.offsets), r.at(r.layout.transform))
+	})
 	if s.Valid.Buffer != nil {
 		side.Valid = out.Valid[len(out.Valid)-1]
 	}
@@ -266,7 +272,7 @@ func (r *run) sort(s *Side, to *sideLayout, side *kernels.JoinSide) *Side {
 		} else {
 			sorting.ToValues = r.at(to.numbers)
 		}
-		r.do(r.stream.Sort(sorting, r.at(r.layout.transform)))
+		r.do(func() error { return r.stream.Sort(sorting, r.at(r.layout.transform)) })
 	}
 	if !r.Algorithm.moves() {
 		side.Numbers = r.at(to.numbers)
@@ -288,12 +294,12 @@ func (r *run) gather(s *Side, numbers kernels.Span, columns []Column, keys kerne
 	if keys.Buffer != nil {
 		words := max(1, r.KeyBytes/8)
 		if words > 2 {
-			r.do(errors.New("keys of more than 16 B are not gathered"))
+			r.do(func() error { return errors.New("keys of more than 16 B are not gathered") })
 			return
 		}
 		add(s.Keys, kernels.Span{}, Column{Bytes: r.KeyBytes, Values: keys})
 	}
 	if len(g.Columns) > 0 {
-		r.do(r.stream.Gather(g))
+		r.do(func() error { return r.stream.Gather(g) })
 	}
 }
