@@ -33,6 +33,13 @@ type Parts struct {
 // partSize is what a partition has of a side.
 type partSize struct{ rows, bytes atomic.Int64 }
 
+// NewParts returns 2^bits partitions, or fewer where memory is short, by the hash of a pass.
+func NewParts(of scatter.Options, bits, pass int) *Parts {
+	first := of.NewPass(partition.Radix(bits))
+	first.Depth = pass
+	return PartsOf(first)
+}
+
 // PartsOf returns the partitions of a pass.
 func PartsOf(pass *scatter.Pass) *Parts {
 	p := &Parts{pass: pass}

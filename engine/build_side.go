@@ -21,7 +21,6 @@ import (
 	"github.com/mpga/mpga/internal/spawn"
 	"github.com/mpga/mpga/internal/store"
 	"github.com/mpga/mpga/internal/threads"
-	"github.com/mpga/mpga/partition"
 )
 
 // HashedOptions say what Engine.Hash makes of the rows of a source.
@@ -254,11 +253,12 @@ func (b *BuildSide) spill() {
 			b.sets = append(b.sets, s)
 		}
 	}
-	pass := of.NewPass(partition.Radix(cmp.Or(b.statement.engine.opt.testing.RadixBits, partsBits)))
+	pass := 0
 	if b.joinBytes > 0 { // a device takes the hash of pass 0 to divide them further
-		pass.Depth++
+		pass = 1
 	}
-	b.parts.Store(cpujoin.PartsOf(pass))
+	bits := cmp.Or(b.statement.engine.opt.testing.RadixBits, partsBits)
+	b.parts.Store(cpujoin.NewParts(of, bits, pass))
 }
 
 // hashWorker is what one worker keeps.

@@ -68,7 +68,7 @@ func (s *deviceSide) release() {
 	s.blocks = nil
 }
 
-// deviceSideOf returns the rows of a batch for devices, with those of some columns that devices bring to pairs. The
+// deviceSideOf returns the rows of a batch for devices, with the columns of a list that devices bring to pairs. The
 // batch stays as it is until the side is released.
 func (h *Hashed) deviceSideOf(keys *keyPacker, batch arrow.RecordBatch, columns []int) (*deviceSide, error) {
 	rows := int(batch.NumRows())
@@ -80,7 +80,8 @@ func (h *Hashed) deviceSideOf(keys *keyPacker, batch arrow.RecordBatch, columns 
 	if !h.isExact() {
 		s.packed = s.alloc(rows*layout.Words + 1)
 	}
-	nulls := &hashAdder{keys: keys, nullsEqual: h.nullsEqual, skip: make([]uint8, rowdata.TileRows), values: new(rangeValues)}
+	skipped := make([]uint8, rowdata.TileRows)
+	nulls := &hashAdder{keys: keys, nullsEqual: h.nullsEqual, skip: skipped, values: new(rangeValues)}
 	hashes := make([]uint64, rowdata.TileRows)
 	err := keys.tiles(batch, func(t *rowdata.Tile, from int) error {
 		of := t.Keys
@@ -109,7 +110,7 @@ func (h *Hashed) deviceSideOf(keys *keyPacker, batch arrow.RecordBatch, columns 
 	}
 	s.Rows = len(s.numbers)
 	s.Keys = bytesOf(wide)[:s.Rows*keyBytes]
-	if s.Rows == rows { // else columns are not those of the rows with keys
+	if s.Rows == rows { // else columns have more rows
 		for _, place := range columns {
 			s.addColumn(h.of.statement.engine.devices, batch.Column(place), place)
 		}
@@ -183,7 +184,7 @@ type deviceFinder struct {
 	next  int // of batch: the first row that is not joined
 	step  int // rows that are joined at once
 
-	first   int              // of batch: the first row of those that are joined
+	first   int              // of batch: the first of the rows that are joined
 	brought *broughtRows     // of these rows; nil of none
 	numbers [2][]uint32      // by side and pair of brought: its row
 	buffers []*memory.Buffer // of numbers
@@ -311,8 +312,8 @@ func (f *deviceFinder) join(ctx context.Context) error {
 	}
 }
 
-// joinSides joins two sides, or returns how many rows of the probe side might be joined at once: not 0 where all are too
-// many.
+// joinSides joins two sides, or returns how many rows of the probe side might be joined at once: not 0 where all are
+// too many.
 func (f *deviceFinder) joinSides(ctx context.Context, build, probe *deviceSide) (left int, err error) {
 	if build.Rows == 0 || probe.Rows == 0 {
 		return 0, nil

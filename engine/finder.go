@@ -60,8 +60,8 @@ type Finder interface {
 // FinderOptions say what a Finder is wanted for.
 type FinderOptions struct {
 	First bool // one partner of each row is enough
-	// Columns are the columns of pairs that are wanted, by their places behind the keys, of the batch and of the Hashed:
-	// a device brings those of them that it can.
+	// Columns are the columns of pairs that are wanted, by their places in the batch and in the Hashed: a device brings
+	// what it can of them.
 	Columns [2][]int
 	Wait    func(ctx context.Context, f func()) error // as scan.OpenOptions.Wait
 	Memory  memory.Allocator                          // of columns that a device brings

@@ -46,7 +46,7 @@ type Hashed struct {
 	findersMu sync.Mutex
 	finders   []*tableFinder // released
 
-	// Of rows of which a device makes pairs; nil of others.
+	// Of a join that a device makes; nil of others.
 	of       *BuildSide
 	device   *deviceSide // nil before the first pairs
 	isTabled bool        // rows are in build, too

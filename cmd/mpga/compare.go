@@ -46,8 +46,8 @@ func newCompareCommand() *cobra.Command {
 		Short: "Answer a query by every algorithm, and compare them",
 		Long: `Answer a query in SQL by every algorithm that can do it: by the CPU (cpu), by the device as it expects to be fastest
 (device), by whichever of both mpga takes by itself (auto, of --device cuda), and by each system of the papers that
-docs/papers.md describes. Every answer is compared with the first: the number of groups, and, up to 20 million of
-them, what hashes of their rows add up to, and doubles to nine digits. Where the statement has a LIMIT, several
+docs/papers.md describes: for groups, and, where the query has a join, for joins. Every answer is compared with the first:
+the number of groups, and, up to 20 million of them, what hashes of their rows add up to, and doubles to nine digits. Where the statement has a LIMIT, several
 answers may be right, and only their numbers of rows are compared.
 
 The table has the median of some runs in one process, after a run that is not counted; what crossed the link, the
@@ -95,13 +95,14 @@ func (f *compareFlags) run(ctx context.Context, w io.Writer, query string) error
 	if f.times < 1 {
 		return usagef("--times %d: want 1 or more", f.times)
 	}
+	hasJoin := joins(statement)
 	if f.algorithms == nil {
-		f.algorithms = comparedNames()
+		f.algorithms = comparedNames(hasJoin)
 		if f.device != "cuda" {
 			f.algorithms = slices.DeleteFunc(f.algorithms, func(name string) bool { return name == "auto" })
 		}
 	}
-	if err := f.check(); err != nil {
+	if err := f.check(hasJoin); err != nil {
 		return err
 	}
 	tables, err := tableOptions(f.tables)
@@ -191,14 +192,28 @@ func isLimited(s *sql.Select) bool {
 	return s.Limit != nil || s.Offset != nil || slices.ContainsFunc(s.Below(), isLimited)
 }
 
+// joins reports whether a statement, or one that it reads from, has a join.
+func joins(s *sql.Select) bool { return len(s.Leaves()) > 1 || slices.ContainsFunc(s.Below(), joins) }
+
+// joinAlgorithms are the names of joins that --algorithms takes.
+func joinAlgorithms() []string { return engine.JoinAlgorithms()[1:] }
+
 // comparedNames are the names that --algorithms takes.
-func comparedNames() []string { return append([]string{"cpu", "device"}, engine.Algorithms()...) }
+func comparedNames(hasJoin bool) []string {
+	names := append([]string{"cpu", "device"}, engine.Algorithms()...)
+	if hasJoin {
+		names = append(names, joinAlgorithms()...)
+	}
+	return names
+}
 
 // check refuses names that nothing has.
-func (f *compareFlags) check() error {
-	names := comparedNames()
+func (f *compareFlags) check(hasJoin bool) error {
+	names := comparedNames(hasJoin)
 	for _, name := range f.algorithms {
 		switch {
+		case !hasJoin && slices.Contains(joinAlgorithms(), name):
+			return usagef("--algorithms %s: the query has no join", name)
 		case !slices.Contains(names, name):
 			return usagef("--algorithms %q: want some of %s", name, strings.Join(names, ", "))
 		case name == "auto" && f.device != "cuda":
@@ -229,7 +244,11 @@ func (f *compareFlags) measure(ctx context.Context, r *compared, opt plan.Option
 		o.Device = "auto"
 	case "device":
 	default:
-		o.Algorithm = r.Algorithm
+		if slices.Contains(joinAlgorithms(), r.Algorithm) {
+			o.JoinAlgorithm = r.Algorithm
+		} else {
+			o.Algorithm = r.Algorithm
+		}
 	}
 	if err := f.budgetFlags.apply(&o); err != nil {
 		return err

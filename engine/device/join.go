@@ -88,7 +88,7 @@ func (s *JoinSide) rowBytes(keyBytes int) int64 {
 	return int64(bytes)
 }
 
-// Join is a join of two sides, each of which fits a device beside the other one:
+// Join is a join of two sides that fit a device together:
 //
 //	sides -> pinned memory -> device: transformed, matched, materialised (package joins) -> pinned memory -> JoinedRows
 type Join struct {
@@ -142,7 +142,7 @@ const (
 	joinAreas     = 3
 	joinAreaMax   = 2 << 30
 	joinPinnedMax = 128 << 20 // of an area
-	// An area has this many times the bytes of its pinned memory, from which sides come: for the sides, as they come and
+	// An area has this many times the bytes of its pinned memory, where sides come from: for the sides, as they come and
 	// transformed, what the match takes, and as many pairs as there is room for beside that.
 	joinAreaShare = 8
 )
@@ -231,7 +231,7 @@ func (j *Join) Rows(bytes int64) int {
 	return int(max(left, 0) / j.Probe.rowBytes(j.KeyBytes))
 }
 
-// Join joins two sides, of which the caller has the memory. wait is called with functions that wait for the device.
+// Join joins two sides, which are in the caller's memory. wait is called with functions that wait for the device.
 func (d *Devices) Join(
 	ctx context.Context, wait func(ctx context.Context, f func()) error, mem memory.Allocator, j *Join,
 ) (rows *JoinedRows, err error) {
@@ -369,8 +369,8 @@ func (r *joining) run(ctx context.Context, mem memory.Allocator) (*JoinedRows, e
 	q.Build, q.Probe = r.side(&r.Build), r.side(&r.Probe)
 	out := &joins.Output{Status: r.take(kernels.JoinStatusBytes)}
 	properties := r.area.device.Properties()
-	const scratch = 8                                                     // bytes of a pair: its rows
-	parts := int64(2*(len(q.Build.Columns)+len(q.Probe.Columns)) + 2 + 2) // columns of pairs, the rows of pairs; and bitmaps' words
+	const scratch = 8 // bytes of a pair: its rows
+	parts := int64(2*(len(q.Build.Columns)+len(q.Probe.Columns)) + 4)
 	left := r.area.bytes - r.used - q.Scratch(properties, 0) - parts*joinAlignment
 	out.Capacity = min(left/(r.pairBytes()+scratch), r.MostBytes/max(r.pairBytes(), 1))
 	if out.Capacity <= 0 {

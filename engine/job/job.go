@@ -100,10 +100,11 @@ type Limits struct {
 	Temp      Size     `yaml:"temp" doc:"Bytes in temp_dir at a time. The default is 90% of what is free."`
 	Device    string   `yaml:"device" doc:"What may do the work, as mpga agg --device takes it. The default is auto."`
 	Algorithm string   `yaml:"algorithm" doc:"A system of the papers that does the query on the device, as mpga agg --algorithm takes it. The default is auto."`
-	Join      string   `yaml:"join_algorithm" doc:"A join of the papers that makes pairs on the device, as mpga sql --join-algorithm takes it. The default is auto."`
 	Recursion int      `yaml:"recursion" doc:"Iterations of a WITH RECURSIVE. The default is 1,000,000."`
 	Pairs     int64    `yaml:"pairs" doc:"Pairs of rows that a join without a key may compare. The default is 1e12."`
 	Time      Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
+
+	JoinAlgorithm string `yaml:"join_algorithm" doc:"A join of the papers, as --join-algorithm takes it. The default is auto."`
 }
 
 // Retry says how often a step is tried. Zero fields take the job's, then the defaults.
@@ -183,7 +184,7 @@ func (l *Limits) fill(from Limits) {
 	l.Temp = cmp.Or(l.Temp, from.Temp)
 	l.Device = cmp.Or(l.Device, from.Device)
 	l.Algorithm = cmp.Or(l.Algorithm, from.Algorithm)
-	l.Join = cmp.Or(l.Join, from.Join)
+	l.JoinAlgorithm = cmp.Or(l.JoinAlgorithm, from.JoinAlgorithm)
 	l.Recursion = cmp.Or(l.Recursion, from.Recursion)
 	l.Pairs = cmp.Or(l.Pairs, from.Pairs)
 	l.Time = cmp.Or(l.Time, from.Time)
@@ -419,6 +420,6 @@ func (s *Step) engineOptions() engine.Options {
 		Device:       s.Limits.Device,
 		Algorithm:    s.Limits.Algorithm,
 
-		JoinAlgorithm: s.Limits.Join,
+		JoinAlgorithm: s.Limits.JoinAlgorithm,
 	}
 }

@@ -189,8 +189,8 @@ func (l Limits) String() string {
 	if l.Algorithm != "" {
 		parts = append(parts, "algorithm "+l.Algorithm)
 	}
-	if l.Join != "" {
-		parts = append(parts, "joins by "+l.Join)
+	if l.JoinAlgorithm != "" {
+		parts = append(parts, "joins by "+l.JoinAlgorithm)
 	}
 	if l.Recursion > 0 {
 		parts = append(parts, counted(l.Recursion, "iteration"))

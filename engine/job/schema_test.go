@@ -119,7 +119,7 @@ description: every field
 variables: {a: x, b: 5, c: }
 environment: [HOME]
 state: state
-limits: {threads: 1, memory: 1GiB, temp_dir: /tmp, temp: 5GB, device: "host:1GiB", algorithm: sp-ega, recursion: 1000, pairs: 1000, time: 1h}
+limits: {threads: 1, memory: 1GiB, temp_dir: /tmp, temp: 5GB, device: "host:1GiB", algorithm: sp-ega, join_algorithm: phj-tr, recursion: 1000, pairs: 1000, time: 1h}
 retry: {attempts: 2, wait: 1s, wait_max: 10s}
 steps:
   - name: one
