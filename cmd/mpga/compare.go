@@ -46,9 +46,9 @@ func newCompareCommand() *cobra.Command {
 		Short: "Answer a query by every algorithm, and compare them",
 		Long: `Answer a query in SQL by every algorithm that can do it: by the CPU (cpu), by the device as it expects to be fastest
 (device), by whichever of both mpga takes by itself (auto, of --device cuda), and by each system of the papers that
-docs/papers.md describes: for groups, and, where the query has a join, for joins. Every answer is compared with the first:
-the number of groups, and, up to 20 million of them, what hashes of their rows add up to, and doubles to nine digits. Where the statement has a LIMIT, several
-answers may be right, and only their numbers of rows are compared.
+docs/papers.md describes: for groups, and, where the query has a join, for joins. Every answer is compared with
+the first: the number of groups, and, up to 20 million of them, what hashes of their rows add up to, and doubles to
+nine digits. Where the statement has a LIMIT, several answers may be right, and only their numbers of rows are compared.
 
 The table has the median of some runs in one process, after a run that is not counted; what crossed the link, the
 time of the device's kernels, and which part of copies and kernels was hidden behind others; how many slots of

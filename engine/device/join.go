@@ -374,9 +374,9 @@ func (r *joining) run(ctx context.Context, mem memory.Allocator) (*JoinedRows, e
 	left := r.area.bytes - r.used - q.Scratch(properties, 0) - parts*joinAlignment
 	out.Capacity = min(left/(r.pairBytes()+scratch), r.MostBytes/max(r.pairBytes(), 1))
 	if out.Capacity <= 0 {
-		return nil, errNotOnDevice(fmt.Sprintf("%s of a device's memory, a part of %s, have no room for %s and %s rows",
+		return nil, knob.Errorf("%s of a device's memory, a part of %s, have no room for %s and %s rows",
 			humanize.IBytes(uint64(r.area.bytes)), knob.Name("engine.DeviceMemoryLimit"),
-			humanize.Comma(int64(r.Build.Rows)), humanize.Comma(int64(r.Probe.Rows))))
+			humanize.Comma(int64(r.Build.Rows)), humanize.Comma(int64(r.Probe.Rows)))
 	}
 	if !r.IsSemi {
 		out.Build = r.room(q.Build.Columns, out.Capacity)
