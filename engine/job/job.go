@@ -104,7 +104,7 @@ type Limits struct {
 	Pairs     int64    `yaml:"pairs" doc:"Pairs of rows that a join without a key may compare. The default is 1e12."`
 	Time      Duration `yaml:"time" doc:"How long the step may take, all attempts together. The default is no limit."`
 
-	JoinAlgorithm string `yaml:"join_algorithm" doc:"A join of the papers, as --join-algorithm takes it. The default is auto."`
+	JoinAlgorithm string `yaml:"join_algorithm" doc:"A join of the papers, as --join-algorithm takes it: auto by default."`
 }
 
 // Retry says how often a step is tried. Zero fields take the job's, then the defaults.
