@@ -197,19 +197,21 @@ func (e *eager) divide(c *Context, t *joinTree) (bool, error) {
 	return len(e.ofLeaf) > 0, nil
 }
 
-// isWide says whether strings of the table are keys.
-func (e *eager) isWide() bool {
-	return slices.ContainsFunc(e.of.Keys, func(k logical.Group) bool {
-		return e.reads(e.source(k.Of)) && arrow.IsBaseBinary(rowdata.ValueType(k.Column.Type).ID())
-	})
+// strings returns how many strings of the table are keys.
+func (e *eager) strings() (n int) {
+	for _, k := range e.of.Keys {
+		if e.reads(e.source(k.Of)) && arrow.IsBaseBinary(rowdata.ValueType(k.Column.Type).ID()) {
+			n++
+		}
+	}
+	return n
 }
 
 // Groups are made first where the others, and the join with the table, have some times as many rows as there are such
-// groups: eagerStringsMin where strings of a table of more than eagerTableMin rows are keys (of fewer rows they are
-// joined and grouped by codes), eagerChoicesMin where the table chooses values, and else eagerRowsMin, which spares
-// rows their look for a partner.
+// groups: 1 + 1/n times where n strings of a table of more than eagerTableMin rows are keys (of fewer rows they are
+// joined and grouped by codes), each of which takes a row more time than the groups do, eagerChoicesMin where the table
+// chooses values, and else eagerRowsMin, which spares rows their look for a partner.
 const (
-	eagerStringsMin = 2
 	eagerTableMin   = 1 << 16
 	eagerChoicesMin = 8
 	eagerRowsMin    = 64
@@ -219,8 +221,8 @@ const (
 func (e *eager) pays(c *Context) (bool, error) {
 	estimator, rowsMin := NewEstimator(), float64(eagerRowsMin)
 	switch {
-	case e.isWide() && estimator.Rows(e.leaf) > eagerTableMin:
-		rowsMin = eagerStringsMin
+	case e.strings() > 0 && estimator.Rows(e.leaf) > eagerTableMin:
+		rowsMin = 1 + 1/float64(e.strings())
 	case len(e.choices) > 0:
 		rowsMin = eagerChoicesMin
 	}

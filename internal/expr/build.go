@@ -132,6 +132,54 @@ func (b *builder) addTexts(offsets []int32, v *vector) error {
 	return nil
 }
 
+// textsOf returns the strings of views as an array of a type with 32-bit offsets; nil where there are none, or more than
+// a batch is to have.
+func (e *Evaluator) textsOf(a array.ViewLike, to arrow.DataType) arrow.Array {
+	data := a.Data()
+	rows, buffers := a.Len(), data.Buffers()
+	if rows == 0 {
+		return nil
+	}
+	headers := arrow.ViewHeaderTraits.CastFromBytes(buffers[1].Bytes())[data.Offset():][:rows]
+	size := 0
+	for i := range headers {
+		if a.IsValid(i) {
+			size += headers[i].Len()
+		}
+	}
+	if size > e.text.array {
+		return nil
+	}
+	ends, text := memory.NewResizableBuffer(e.mem), memory.NewResizableBuffer(e.mem)
+	ends.Resize(arrow.Int32SizeBytes * (rows + 1))
+	text.Resize(size)
+	offsets, out, at := arrow.Int32Traits.CastFromBytes(ends.Bytes()), text.Bytes(), 0
+	offsets[0] = 0
+	for i := range headers {
+		switch h := &headers[i]; {
+		case a.IsNull(i):
+		case h.IsInline():
+			at += copy(out[at:], h.InlineBytes())
+		default:
+			from := int(h.BufferOffset())
+			at += copy(out[at:], buffers[2+h.BufferIndex()].Bytes()[from:from+h.Len()])
+		}
+		offsets[i+1] = int32(at)
+	}
+	var valid *memory.Buffer
+	if a.NullN() > 0 {
+		valid = memory.NewResizableBuffer(e.mem)
+		valid.Resize(int(bitutil.BytesForBits(int64(rows))))
+		bitutil.CopyBitmap(buffers[0].Bytes(), data.Offset(), rows, valid.Bytes(), 0)
+		defer valid.Release()
+	}
+	defer ends.Release()
+	defer text.Release()
+	made := array.NewData(to, rows, []*memory.Buffer{valid, ends, text}, nil, a.NullN(), 0)
+	defer made.Release()
+	return array.MakeFromData(made)
+}
+
 // cut drops the rows that the last call of add has added.
 func (b *builder) cut(rows int) {
 	b.n -= rows

@@ -789,9 +789,16 @@ const manyColumns = 64
 // entries of a dictionary. It returns nil for other nodes.
 func (e *Evaluator) whole(n *node) (arrow.Array, error) {
 	if n.column >= 0 {
-		if arr := e.arrays[n.column]; arrow.TypeEqual(arr.DataType(), n.typ.Arrow()) {
+		arr := e.arrays[n.column]
+		if arrow.TypeEqual(arr.DataType(), n.typ.Arrow()) {
 			arr.Retain()
 			return arr, nil
+		}
+		switch views := arr.(type) {
+		case *array.StringView:
+			return e.textsOf(views, arrow.BinaryTypes.String), nil
+		case *array.BinaryView:
+			return e.textsOf(views, arrow.BinaryTypes.Binary), nil
 		}
 	}
 	if n.single >= 0 && n.typ.kind() == textKind && !n.isConst && !e.program.plain {
