@@ -164,13 +164,20 @@ func (a *area) planForAll(rows int64) kernels.Plan {
 	return plan
 }
 
-// aggregate groups all rows of a set at once.
-func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
+// planOf returns a plan for a number of groups, whose scratch the area has.
+func (a *area) planOf(rows, groups int64) kernels.Plan {
 	d, shape := a.device, a.device.run.waiting.Shape
-	plan := d.planFor(shape, rows, d.run.expect(rows))
+	plan := d.planFor(shape, rows, groups)
 	if plan.AggregateScratch(shape, rows, d.props) > a.layout.scratch {
 		plan = a.planForAll(rows)
 	}
+	return plan
+}
+
+// aggregate groups all rows of a set at once.
+func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
+	d, shape := a.device, a.device.run.waiting.Shape
+	expected := d.run.expect(rows)
 	defer func() { _ = a.closeMarks() }()
 	into := a.layout.groups.groups(a.groupsAt())
 	status := a.host[:statusBytes]
@@ -190,10 +197,21 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	if err == nil {
 		err = a.rank(&loaded)
 	}
+	isChen := d.run.opt.Algorithm == Chen && !shape.Sorts()
+	if err == nil && isChen {
+		expected, err = a.groupsByTriples(&loaded)
+	}
 	if err != nil {
 		return nil, errors.Join(err, d.finish(a.stream))
 	}
+	plan := a.planOf(rows, expected)
 	s, err := run(plan)
+	for isChen && err == nil && expected < rows && isChenFull(s, plan) {
+		expected = min(2*expected, rows)
+		plan = a.planOf(rows, expected)
+		_ = d.guard.closeEvents(a.marks[2:3])
+		s, err = run(plan)
+	}
 	if err == nil && s.Overflow > 0 {
 		invariants.Sometimes("stream: a set has more groups than were expected")
 		_ = d.guard.closeEvents(a.marks[2:3])

@@ -37,8 +37,8 @@ func (f *Algorithm) RegisterParts(cmd *cobra.Command) {
 		"load a device's tables while their load `FACTOR` is below this (default 0.6)")
 	flags.Float64Var(&a.LFMax, "lf-max", 0,
 		"load a device's tables up to this load `FACTOR` (default 0.8)")
-	flags.Float64Var(&a.LoadFactor, "load-factor", 0, "fill the tables of sp-ega, mp-ega, lphga and "+
-		"global to this `FACTOR` by the groups expected (default 1, or 0.5)")
+	flags.Float64Var(&a.LoadFactor, "load-factor", 0, "fill the tables of sp-ega, mp-ega, lphga, chen "+
+		"and global to this `FACTOR` by the groups expected (default 1, or 0.5)")
 	flags.IntVar(&a.Streams, "streams", 0,
 		"`N` tiles of a device in flight (default 4, or 12 where the device decodes)")
 	Complete(cmd, map[string][]string{"bound": device.Bounds(), "oversized": device.Oversizeds()})

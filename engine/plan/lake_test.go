@@ -69,7 +69,7 @@ func TestLakeRefusals(t *testing.T) {
 // Would catch a row that is deleted and read on one of the routes, or counted by statistics, and columns that are
 // matched by their names.
 func TestLake(t *testing.T) {
-	for _, opt := range []engine.Options{{}, {Threads: 1, MemoryLimit: 128 << 20}, {Device: "host:64MiB"}} {
+	for _, opt := range []engine.Options{{}, {Threads: 1, MemoryLimit: 1 << 30}, {Device: "host:64MiB"}} {
 		eng, err := engine.Open(opt)
 		if err != nil {
 			t.Fatal(err)

@@ -132,8 +132,8 @@ func (b *builder) addTexts(offsets []int32, v *vector) error {
 	return nil
 }
 
-// textsOf returns the strings of views as an array of a type with 32-bit offsets; nil where there are none, or more than
-// a batch is to have.
+// textsOf returns the strings of views as an array of a type with 32-bit offsets; nil where there are none, or more
+// than a batch is to have.
 func (e *Evaluator) textsOf(a array.ViewLike, to arrow.DataType) arrow.Array {
 	data := a.Data()
 	rows, buffers := a.Len(), data.Buffers()
