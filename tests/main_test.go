@@ -6,6 +6,7 @@
 //	go test -run TestSQLRandom -seed=7 -sqlqueries=10000 -duckdb-python=python3 -timeout=1h
 //	                                                               random SQL beside DuckDB 2.0.0 of a Python
 //	go test -run TestSQLRandom -seed=7 -first=5000 -sqlqueries=100 -sqldevice=host:64MiB
+//	go test -run TestSQLRandom -seed=7 -sqlqueries=100 -sqldevice=host:64MiB -sqljoin=phj-tr
 //	                                                               the statements from 5000 on, on a GPU's double
 //	go test -run TestDistRandomSQL -seed=7 -distqueries=1000       random SQL in parts, beside one run
 //	go test -run 'TestDist.*Faults' -distfaults                    each operation and each request of a plan's tasks fails

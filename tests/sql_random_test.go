@@ -20,6 +20,7 @@ import (
 var (
 	sqlQueriesFlag = flag.Int("sqlqueries", 150, "how many random statements are asked")
 	sqlDeviceFlag  = flag.String("sqldevice", "", "the device that mpga answers statements on, as host:64MiB, cuda or auto")
+	sqlJoinFlag    = flag.String("sqljoin", "", "the algorithm of the papers that makes the pairs of joins there, as phj-tr")
 )
 
 // Random statements of the supported grammar answer as DuckDB's. -seed, -first and -sqlqueries ask

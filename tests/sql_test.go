@@ -223,8 +223,9 @@ func exactText(v *big.Int, scale int) string {
 
 // ours asks mpga.
 func (s *sqlTables) ours(text string) ([][]any, error) {
-	opt := engine.Options{Threads: 2, Device: *sqlDeviceFlag}
-	eng, err := engine.Open(testknobs.With(opt, testknobs.Engine{BlockRows: 100}))
+	opt := engine.Options{Threads: 2, Device: *sqlDeviceFlag, JoinAlgorithm: *sqlJoinFlag}
+	knobs := testknobs.Engine{BlockRows: 100, SpillAll: len(text)%4 == 0}
+	eng, err := engine.Open(testknobs.With(opt, knobs))
 	if err != nil {
 		return nil, err
 	}

@@ -234,3 +234,33 @@ func tryPairs(eng *engine.Engine, text string, opt plan.Options) (pairs [][2]int
 	analyzed, err = q.Analyze(context.Background())
 	return pairs, analyzed, err
 }
+
+// Would catch a join whose sides are in partitions, which hand their rows over, and whose rows two places of a plan
+// read: a subquery that is asked for the rows around it, and these rows.
+func TestSpilledJoinReadTwice(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	tables := map[string]plan.Table{
+		"l": {Source: source(rng, makeSide(rng, 2000, 300, 0))}, "r": {Source: source(rng, makeSide(rng, 900, 300, 0))},
+	}
+	const text = "SELECT v AS a, k AS b FROM (SELECT l.* FROM l LEFT JOIN (SELECT DISTINCT k AS rk FROM r) ON k = rk " +
+		"WHERE rk IS NULL OR v % 3 = 0) WHERE NOT EXISTS (SELECT 1 FROM (SELECT s AS zs, k AS zk FROM r) z WHERE zs = s AND zk = k)"
+	var want [][2]int64
+	for _, knobs := range []testknobs.Engine{{}, {SpillAll: true}} {
+		for _, without := range [][]plan.Rule{nil, {"domains of subqueries", "conditions of joins", "outer joins", "push filters"}} {
+			eng, err := engine.Open(testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, knobs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := readPairs(t, eng, text, plan.Options{Tables: tables, Without: without})
+			if err := eng.Close(); err != nil {
+				t.Error(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if !samePairs(got, want) || len(got) == 0 {
+				t.Errorf("%+v, without %q: %d rows, want %d", knobs, without, len(got), len(want))
+			}
+		}
+	}
+}

@@ -79,7 +79,9 @@ func (p *planner) source(n logical.Node, isSum func(expr.ID) bool) (*input, erro
 			if made, err = p.filtered(in, n); err != nil {
 				return nil, err
 			}
-			p.filters[n] = made
+			if _, isTable := in.node.(*tableNode); isTable { // the rows of a spilled join are read once
+				p.filters[n] = made
+			}
 		}
 		return &input{made, in.places}, nil
 	case *logical.Project:
