@@ -61,7 +61,10 @@ func (q *Query) foretell(ctx context.Context, input Size) (*Forecast, error) {
 	if algorithm, method := q.method(); algorithm != "" {
 		f.Algorithm = algorithm + ": " + method
 	}
-	if input.Groups >= 0 {
+	switch {
+	case layout.shape.KeyBytes == 0 && len(layout.shape.Folds) == 0:
+		f.Reason = errOneGroup.Error()
+	case input.Groups >= 0:
 		opt := q.streamOptions(set, layout)
 		if opt.Groups == 0 {
 			opt.Groups = input.Groups
