@@ -50,12 +50,12 @@ func (r *run) makeLeaves() (list []*node) {
 	return list
 }
 
-// missing returns the leaves that have to be made of files for some parts.
+// missing returns the parts that have to be made of files for some parts: leaves and bundles.
 func (r *run) missing(parts []*node) (list []*node) {
 	for _, n := range parts {
 		switch {
 		case r.have[n.key] != nil:
-		case n.members == nil:
+		case n.members == nil || r.isBundle(n):
 			list = append(list, n)
 		default:
 			list = append(list, r.missing(n.members)...)
@@ -70,25 +70,21 @@ func (r *run) build(ctx context.Context) error {
 	if err := r.checkAgain(missing); err != nil {
 		return err
 	}
-	for _, n := range missing {
-		if n.file != noFile {
-			r.report.FilesRead++
-		}
-	}
+	eachFile(missing, func(*node) { r.report.FilesRead++ })
 	r.settle(r.toRead(missing))
 	made := make([]*part, len(missing))
 	r.wanted, r.saved = len(missing), time.Now()
 	var group spawn.Group
 	group.SetLimit(max(min(r.eng.Threads(), filesAtOnce), 1))
-	for i, leaf := range missing {
+	for i, n := range missing {
 		group.Go(func() (err error) {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
-			if made[i], err = r.aggregate(ctx, leaf); err != nil {
+			if made[i], err = r.aggregate(ctx, n); err != nil {
 				return err
 			}
-			return r.save(leaf, made[i])
+			return r.save(n, made[i])
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -113,16 +109,14 @@ const filesAtOnce = 8
 // that is read whole has changed.
 func (r *run) checkAgain(missing []*node) error {
 	var first string
-	for _, n := range missing {
-		if n.file == noFile {
-			continue
+	eachFile(missing, func(leaf *node) {
+		if !r.isAgain(leaf) {
+			return
 		}
-		if r.isAgain(n) {
-			if r.report.Again++; first == "" {
-				first = r.tables[n.input].Files[n.file].Path
-			}
+		if r.report.Again++; first == "" {
+			first = r.fileOf(leaf).Path
 		}
-	}
+	})
 	if r.report.Again == 0 {
 		return nil
 	}
@@ -137,7 +131,7 @@ func (r *run) checkAgain(missing []*node) error {
 // isAgain says whether a leaf is of rows that did not change: of a file that did not, or of what it had before lines
 // were appended.
 func (r *run) isAgain(leaf *node) bool {
-	f, d := &r.tables[leaf.input].Files[leaf.file], &r.differences[leaf.input]
+	f, d := r.fileOf(leaf), &r.differences[leaf.input]
 	return d.kept[f.Path] || leaf.part < len(f.Segments)-1 && slices.Contains(d.grown, f.Path)
 }
 
@@ -209,7 +203,7 @@ func (r *run) choose(ctx context.Context) error {
 	last := r.lastTotal()
 	isSmall := last != nil && 2*r.bytes(last[:1]) < r.bytes(r.roots)
 	if isSmall {
-		r.sources = last
+		r.sources, r.total = last, r.before.Total
 	}
 	if len(r.sources) <= sourcesMost || !isSmall && !r.shrinks(last == nil) {
 		return nil
@@ -221,17 +215,37 @@ func (r *run) choose(ctx context.Context) error {
 		}
 	}
 	r.sources = []*node{total}
+	r.total = len(r.leaves)
 	return nil
 }
 
-// lastTotal returns the total that the state has, and the leaves behind it; nil where it has none, the files of the
-// total are not the first ones any more, or a leaf is not there.
+// lastTotal returns the total that the state has, and parts of the leaves behind it; nil where it has none, the files
+// of the total are not the first ones any more, or a leaf behind it is in no part that is there.
 func (r *run) lastTotal() []*node {
 	if r.before == nil || r.before.Total == 0 || r.before.Total > len(r.leaves) {
 		return nil
 	}
-	list := append([]*node{newTotal(r.leaves[:r.before.Total])}, r.leaves[r.before.Total:]...)
-	if slices.ContainsFunc(list, func(n *node) bool { return r.have[n.key] == nil }) {
+	list := []*node{newTotal(r.leaves[:r.before.Total])}
+	at, isAll := 0, true // how many leaves are before a part
+	var behind func(n *node)
+	behind = func(n *node) {
+		switch size := len(n.leaves()); {
+		case at+size <= r.before.Total:
+			at += size
+		case at >= r.before.Total && r.have[n.key] != nil:
+			list, at = append(list, n), at+size
+		case n.members == nil:
+			isAll = false
+		default:
+			for _, m := range n.members {
+				behind(m)
+			}
+		}
+	}
+	for _, n := range r.roots {
+		behind(n)
+	}
+	if !isAll || r.have[list[0].key] == nil {
 		return nil
 	}
 	return list
@@ -271,29 +285,38 @@ func (r *run) shrinks(unknown bool) bool {
 	return 2*after < before || before == 0 && unknown
 }
 
-// aggregate makes the part of a file.
-func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error) {
-	made = &part{Key: leaf.key, Full: make([][]int, len(r.tables))}
-	var read []file
-	of := plan.Part{First: leaf.file == noFile}
+// aggregate makes a leaf, or a bundle, of its files.
+func (r *run) aggregate(ctx context.Context, n *node) (made *part, err error) {
+	made = &part{Key: n.key, Level: n.level, Full: make([][]int, len(r.tables))}
+	leaves := n.leaves()
+	input, isNone := leaves[0].input, leaves[0].file == noFile
+	var own, read []file
+	if !isNone {
+		for _, leaf := range leaves {
+			own = append(own, *r.fileOf(leaf))
+		}
+		made.First, made.Last = own[0].Path, own[len(own)-1].Path
+		if leaves[0].part == 0 {
+			made.Files = len(own)
+		}
+		read = append(read, own...)
+	}
+	of := plan.Part{First: isNone}
 	q, err := r.prepare(ctx, func(i int) (source scan.Source, err error) {
 		t := r.tables[i]
 		switch {
-		case i == leaf.input && leaf.file == noFile:
+		case i == input && isNone:
 			columns, err := t.Known.Columns()
 			if err != nil {
 				return nil, err
 			}
 			of.Table = scan.Batches(columns, nil)
 			return of.Table, nil
-		case i == leaf.input:
-			f := t.Files[leaf.file]
-			made.First, made.Last = f.Path, f.Path
-			if leaf.part == 0 {
-				made.Files = 1
+		case i == input:
+			if len(own) == 1 {
+				t = t.only(own[0], leaves[0].part)
 			}
-			read = append(read, f)
-			if of.Table, err = r.open(ctx, t.only(f, leaf.part), f); err == nil {
+			if of.Table, err = r.open(ctx, t, own...); err == nil {
 				made.Full[i] = fullOf(of.Table)
 			}
 			return of.Table, err
@@ -311,27 +334,34 @@ func (r *run) aggregate(ctx context.Context, leaf *node) (made *part, err error)
 		return nil, err
 	}
 	defer q.Close()
+	if err := r.writeGroups(ctx, q, of, made); err != nil {
+		return nil, err
+	}
+	for _, f := range read {
+		if err := checkSame(r.FS, f); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// writeGroups writes the states of a part of a table, whose aggregation must be the state's.
+func (r *run) writeGroups(ctx context.Context, q *plan.Query, of plan.Part, made *part) error {
 	parts, err := q.PartsOf(of.Table)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrStatement, err)
+		return fmt.Errorf("%w: %w", ErrStatement, err)
 	}
 	g := parts.Grouping(ctx, of)
 	defer g.Close()
 	if same, err := sameQuery(r.query, g.Query); err != nil || !same {
-		return nil, errors.Join(err, fmt.Errorf("%w: the aggregation of %s is %s, and the state's %s; %s", ErrOther,
+		return errors.Join(err, fmt.Errorf("%w: the aggregation of %s is %s, and the state's %s; %s", ErrOther,
 			made.First, g.Query.String(), r.query.String(), r.dir.remedy()))
 	}
-	err = r.write(made, func(opt partial.Options) (stats engine.Stats, err error) {
+	return r.write(made, func(opt partial.Options) (stats engine.Stats, err error) {
 		stats, err = g.Partial(ctx, opt)
 		made.Rows = stats.RowsRead
 		return stats, err
 	})
-	for _, f := range read {
-		if err == nil {
-			err = checkSame(r.FS, f)
-		}
-	}
-	return made, err
 }
 
 // fullOf returns the columns of a table that surely have no NULL.
@@ -449,7 +479,6 @@ func (r *run) write(p *part, make func(partial.Options) (engine.Stats, error)) (
 // kept returns the parts that the state keeps: the roots and what the answer is made of, and members of parts that have
 // one of the newest files.
 func (r *run) kept() (parts []part) {
-	isNewest := r.newest()
 	isKept := map[string]bool{}
 	add := func(n *node) {
 		if p := r.have[n.key]; p != nil && !isKept[n.key] {
@@ -464,7 +493,7 @@ func (r *run) kept() (parts []part) {
 	visit = func(n *node, above bool) { // above: the part that has it is kept
 		wanted := above && n.file == noFile && n.members == nil
 		n.each(func(leaf *node) {
-			wanted = wanted || leaf.file != noFile && isNewest[r.tables[leaf.input].Files[leaf.file].Path]
+			wanted = wanted || leaf.file != noFile && r.isNewest[r.fileOf(leaf).Path]
 		})
 		if wanted {
 			add(n)

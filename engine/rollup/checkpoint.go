@@ -10,18 +10,18 @@ import (
 // savedEvery is how long a run that makes parts of files works for nothing if it is killed.
 const savedEvery = 30 * time.Second
 
-// madePart is a part that this run has made of a file.
+// madePart is a part that this run has made of files.
 type madePart struct {
-	leaf *node
+	node *node
 	part *part
 }
 
 // save notes a part that is made, and from time to time publishes a state that has all of these beside what was there
 // before: a run after one that was killed does not read their files again. The answer is still that of before. U3, U4.
-func (r *run) save(leaf *node, p *part) error {
+func (r *run) save(n *node, p *part) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.made = append(r.made, madePart{leaf, p})
+	r.made = append(r.made, madePart{n, p})
 	if time.Since(r.saved) < r.saveEvery || len(r.made) == r.wanted {
 		return nil
 	}
@@ -30,15 +30,15 @@ func (r *run) save(leaf *node, p *part) error {
 		s.Sources, s.Total = r.before.Sources, r.before.Total
 		s.Parts = slices.Clone(r.before.Parts)
 	}
-	made := map[string]bool{} // by key
+	made := map[string]bool{} // by key: leaves
 	for _, m := range r.made {
 		s.Parts = append(s.Parts, *m.part)
-		made[m.leaf.key] = true
+		m.node.each(func(leaf *node) { made[leaf.key] = true })
 	}
 	left := map[*file]bool{} // files that have rows without a part
 	for _, n := range r.leaves {
 		if n.file != noFile && !made[n.key] && r.have[n.key] == nil {
-			left[&r.tables[n.input].Files[n.file]] = true
+			left[r.fileOf(n)] = true
 		}
 	}
 	for i, t := range r.tables {

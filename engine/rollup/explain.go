@@ -83,25 +83,22 @@ func (r *run) explanation() *Explanation {
 			e.Whole = append(e.Whole, whole)
 		}
 	}
-	for _, n := range r.missing(r.roots) {
-		if n.file == noFile {
-			continue
-		}
-		f := r.tables[n.input].Files[n.file]
-		read := Read{f.Path, f.Bytes, r.why(n, f.Path)}
+	eachFile(r.missing(r.roots), func(leaf *node) {
+		f := r.fileOf(leaf)
+		read := Read{f.Path, f.Bytes, r.why(leaf, f.Path)}
 		if f.Segments != nil {
-			of := f.rangeOf(n.part)
+			of := f.rangeOf(leaf.part)
 			read.Bytes = of.To - of.From
 		}
 		e.Reads = append(e.Reads, read)
-	}
+	})
 	r.eachMerge(func(n *node) {
 		m := Merge{Level: n.level, Parts: len(n.members)}
 		n.each(func(leaf *node) {
 			if leaf.file == noFile {
 				return
 			}
-			m.Last = r.tables[leaf.input].Files[leaf.file].Path
+			m.Last = r.fileOf(leaf).Path
 			if m.First == "" {
 				m.First = m.Last
 			}
@@ -133,7 +130,7 @@ func (r *run) why(leaf *node, path string) string {
 func (r *run) eachMerge(visit func(*node)) {
 	var below func(n *node)
 	below = func(n *node) {
-		if r.have[n.key] != nil || n.members == nil {
+		if r.have[n.key] != nil || n.members == nil || r.isBundle(n) {
 			return
 		}
 		for _, m := range n.members {

@@ -85,13 +85,9 @@ func list(ctx context.Context, patterns []string, opt dataset.Options) (files []
 // second change within a tick, behind the reader, would show in no time.
 const freshFor = 20 * time.Millisecond
 
-// toRead returns the files of some leaves, and of tables that are read whole.
-func (r *run) toRead(leaves []*node) (files []*file) {
-	for _, n := range leaves {
-		if n.file != noFile {
-			files = append(files, &r.tables[n.input].Files[n.file])
-		}
-	}
+// toRead returns the files of some parts, and of tables that are read whole.
+func (r *run) toRead(parts []*node) (files []*file) {
+	eachFile(parts, func(leaf *node) { files = append(files, r.fileOf(leaf)) })
 	for _, t := range r.tables {
 		if t.Read == readWhole {
 			for i := range t.Files {

@@ -94,6 +94,7 @@ type Options struct {
 	// Version is the program's, for people.
 	Version string
 
+	bundled   int64         // testing knob: bundleBytes
 	fresh     time.Duration // testing knob: freshFor
 	saveEvery time.Duration // testing knob: savedEvery
 }
@@ -108,6 +109,7 @@ func (o *Options) EnsureDefaults() {
 	o.Scan.FS, o.Layout.FS = o.FS, o.FS
 	o.Scan.EnsureDefaults()
 	o.OnChange, o.WholeBytes = cmp.Or(o.OnChange, OnChangeRebuild), cmp.Or(o.WholeBytes, wholeBytesDefault)
+	o.bundled = cmp.Or(o.bundled, bundleBytes)
 	o.fresh, o.saveEvery = cmp.Or(o.fresh, freshFor), cmp.Or(o.saveEvery, savedEvery)
 }
 
@@ -166,12 +168,15 @@ type run struct {
 	query       query.Query
 	partitions  int
 
+	isNewest map[string]bool // by path: files of which all parts are kept
+
 	leaves  []*node          // of all files, in order
 	roots   []*node          // of the tree
 	sources []*node          // parts that together are all files, in order: the answer is made of them
+	total   int              // how many leaves the first of sources is a total of; 0 where it is none
 	have    map[string]*part // by key: parts whose packs are there
 
-	wanted int // leaves that are made of files
+	wanted int // parts that are made of files
 
 	// Guarded by mu while the run builds:
 	mu      sync.Mutex
@@ -305,6 +310,7 @@ func (r *run) setNodes() error {
 			r.report.Grown, r.report.Gone = r.report.Grown+len(d.grown), r.report.Gone+len(d.gone)
 		}
 	}
+	r.isNewest = r.newest()
 	r.leaves = r.makeLeaves()
 	r.roots = tree(r.leaves)
 	return nil
@@ -329,7 +335,7 @@ func (r *run) publish() error {
 		s.Sources = append(s.Sources, n.key)
 	}
 	if first := r.sources[0]; first.level == totalLevel {
-		s.Total = len(r.leaves) - len(r.sources) + 1
+		s.Total = r.total
 	}
 	r.report.Sources = len(r.sources)
 	if r.before != nil && s.isLike(r.before) {

@@ -93,3 +93,20 @@ func (n *node) each(visit func(*node)) {
 		m.each(visit)
 	}
 }
+
+// leaves returns the leaves of a part, in order.
+func (n *node) leaves() (list []*node) {
+	n.each(func(leaf *node) { list = append(list, leaf) })
+	return list
+}
+
+// eachFile calls a function with the leaves of some parts that have rows of a file.
+func eachFile(parts []*node, visit func(leaf *node)) {
+	for _, n := range parts {
+		n.each(func(leaf *node) {
+			if leaf.file != noFile {
+				visit(leaf)
+			}
+		})
+	}
+}

@@ -61,7 +61,7 @@ func newRootCommand() *cobra.Command {
 	})
 	root.AddCommand(newKernelsCommand(), newJoinsCommand(), newDecodeCommand(), newFilesCommand(),
 		newOutOfCoreCommand(), newPaperCommand(),
-		newScaleCommand(), newServeCommand())
+		newScaleCommand(), newServeCommand(), newNightsCommand())
 	return root
 }
 

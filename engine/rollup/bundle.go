@@ -1,0 +1,44 @@
+package rollup
+
+// A merged part of small files of which none has a part is made of the files at once, as a bundle: one pack, and no parts
+// of its files. Where one of the files changes, comes or goes later, the part has another key, and its files are read
+// again.
+const (
+	bundleBytes = 16 << 20 // of all files of a bundle
+	bundleFiles = 64
+)
+
+// isBundle says whether a merged part that is missing is made of files at once. It is of one table, has a file once, and
+// no file whose own part is to be kept.
+func (r *run) isBundle(n *node) bool {
+	if n.members == nil || r.OnChange == OnChangeFail {
+		return false
+	}
+	leaves := n.leaves()
+	if len(leaves) > bundleFiles {
+		return false
+	}
+	bytes := int64(0)
+	for i, leaf := range leaves {
+		switch {
+		case leaf.file == noFile || leaf.input != leaves[0].input || r.have[leaf.key] != nil,
+			i > 0 && leaf.file == leaves[i-1].file, r.KeepParts > 0 && r.isNewest[r.fileOf(leaf).Path]:
+			return false
+		}
+		bytes += r.fileOf(leaf).Bytes
+	}
+	return bytes <= r.bundled && !n.hasParts(r.have)
+}
+
+// hasParts says whether a part below a part is there.
+func (n *node) hasParts(have map[string]*part) bool {
+	for _, m := range n.members {
+		if have[m.key] != nil || m.hasParts(have) {
+			return true
+		}
+	}
+	return false
+}
+
+// fileOf returns the file of a leaf, which has one.
+func (r *run) fileOf(leaf *node) *file { return &r.tables[leaf.input].Files[leaf.file] }
