@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -193,15 +192,19 @@ func (r *run) merge(ctx context.Context, n *node, of []*node) (err error) {
 	})
 }
 
-// sourcesMost is how many parts an answer is made of where they could be merged to one that is much smaller.
-const sourcesMost = 5
+// sourcesMost is how many parts an answer is made of where they could be merged to one that is much smaller, or has
+// smallTotal bytes, which take less time than to ask for many parts.
+const (
+	sourcesMost = 5
+	smallTotal  = 1 << 20
+)
 
 // choose sets the parts that the answer is made of: the roots of the tree, or a total of the first files and the parts
 // of the others, where groups come again so that the total is much smaller than the roots.
 func (r *run) choose(ctx context.Context) error {
 	r.sources = r.roots
 	last := r.lastTotal()
-	isSmall := last != nil && 2*r.bytes(last[:1]) < r.bytes(r.roots)
+	isSmall := last != nil && min(2*r.bytes(last[:1]), r.bytes(last[:1])+r.bytes(r.roots)-smallTotal) < r.bytes(r.roots)
 	if isSmall {
 		r.sources, r.total = last, r.before.Total
 	}
@@ -428,7 +431,7 @@ func (r *run) open(ctx context.Context, t *table, files ...file) (scan.Source, e
 		names[i] = f.Path
 	}
 	source, err := dataset.Open(ctx, names, t.scan)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || t.Known.Lake != nil {
 		return source, err
 	}
 	all := make([]string, len(t.Files))
@@ -473,7 +476,10 @@ func (r *run) write(p *part, make func(partial.Options) (engine.Stats, error)) (
 	r.mu.Lock()
 	r.written = append(r.written, p)
 	r.mu.Unlock()
-	return r.dir.Write(p.name(), func(to io.Writer) error { return spool.CopyTo(to) })
+	if err := r.dir.Write(p.name(), spool.CopyTo); err != nil {
+		return err
+	}
+	return r.dir.Copies.Keep(p.name(), p.Bytes, spool.CopyTo)
 }
 
 // kept returns the parts that the state keeps: the roots and what the answer is made of, and members of parts that have

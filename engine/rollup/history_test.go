@@ -99,6 +99,7 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 		Statement: statements[rng.IntN(len(statements))], Tables: tables, Deterministic: true, KeepParts: rng.IntN(4),
 		State: filepath.Join(h.dir, "state"), Output: filepath.Join(h.dir, "out"+h.kind), Version: "test",
 		FS: h.fsys, fresh: 1, saveEvery: []time.Duration{0, 1, time.Millisecond}[rng.IntN(3)],
+		bundled: []int64{-1, 0, 300}[rng.IntN(3)],
 	}
 	h.writeSmall()
 	for range 1 + rng.IntN(12) {

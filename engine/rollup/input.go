@@ -54,31 +54,29 @@ func look(fsys vfs.FS, path string) (file, error) {
 	return f, nil
 }
 
-// list returns the files of patterns as they are now.
-func list(ctx context.Context, patterns []string, opt dataset.Options) (files []file, err error) {
-	if isLake, err := dataset.IsLake(patterns, opt); err != nil {
-		return nil, err
-	} else if isLake {
-		return nil, fmt.Errorf("%w: not supported: a roll-up of a table of Delta or Iceberg (%s), whose rows may be "+
-			"deleted within a file; a roll-up reads files, or key=value folders of files", ErrStatement, redact.URL(patterns[0]))
+// list returns the files of patterns as they are now; known is the state of the table of Delta or Iceberg that they name,
+// and nil where they name files.
+func list(ctx context.Context, patterns []string, opt dataset.Options) (known *dataset.Known, files []file, err error) {
+	known, identities, err := dataset.KnowLake(ctx, patterns, opt)
+	if err == nil && known == nil {
+		identities, err = dataset.Identities(ctx, patterns, opt)
 	}
-	identities, err := dataset.Identities(ctx, patterns, opt)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, id := range identities {
 		if strings.Contains(id.Path, redact.Hidden) {
-			return nil, fmt.Errorf("%w: %s has parameters or a user, which do not go into a state", ErrStatement, id.Path)
+			return nil, nil, fmt.Errorf("%w: %s has parameters or a user, which do not go into a state", ErrStatement, id.Path)
 		}
 		f := file{Identity: id}
-		if _, remote := vfs.ObjectsAt(opt.FS, id.Path); !remote {
+		if _, remote := vfs.ObjectsAt(opt.FS, id.Path); !remote && known == nil {
 			if f, err = look(opt.FS, id.Path); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		files = append(files, f)
 	}
-	return files, nil
+	return known, files, nil
 }
 
 // freshFor is how long a file that was changed is not read: clocks of file systems tick a few milliseconds apart, and a
@@ -113,6 +111,9 @@ func (r *run) settle(files []*file) {
 
 // checkSame refuses a file that was changed while it was read.
 func checkSame(fsys vfs.FS, then file) error {
+	if then.Meaning != "" { // tables of Delta and Iceberg write no file twice
+		return nil
+	}
 	now, err := look(fsys, then.Path)
 	if err == nil && !now.same(then) {
 		err = fmt.Errorf("%s was changed while the roll-up read it: run again when it is whole", then.Path)

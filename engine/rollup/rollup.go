@@ -195,7 +195,11 @@ func Run(ctx context.Context, eng *engine.Engine, o Options) (report Report, err
 	}
 	r := &run{Options: &o, eng: eng, dir: openDir(o.FS, o.State)}
 	r.dir.Budget = eng.Budget()
+	if _, remote := r.dir.Objects(); remote {
+		r.dir.Copies = &workdir.Copies{Create: eng.CreateTemp}
+	}
 	err = spawn.Call(func() error { return r.locked(ctx) })
+	err = errors.Join(err, r.dir.Copies.Close())
 	r.report.Seconds = time.Since(started).Seconds()
 	return r.report, err
 }

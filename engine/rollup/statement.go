@@ -161,10 +161,15 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 		names = append(names, workdir.Absolute(r.FS, p))
 	}
 	var err error
-	if t.Files, err = list(ctx, names, t.scan); err != nil {
+	if t.Known, t.Files, err = list(ctx, names, t.scan); err != nil {
 		return nil, err
 	}
-	if r.KeepDays > 0 {
+	isLake := t.Known != nil
+	switch {
+	case r.KeepDays > 0 && isLake:
+		return nil, fmt.Errorf("%w: --keep goes by the dates in the names of files, and %s is a table of %s: leave rows out by "+
+			"WHERE, or delete them there", ErrStatement, redact.URL(names[0]), t.Known.Lake.Kind)
+	case r.KeepDays > 0:
 		var left int
 		if t.Files, left, err = keptFiles(t.Files, r.KeepDays); err != nil {
 			return nil, err
@@ -187,7 +192,7 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	if err := r.setSegments(t, before); err != nil {
 		return nil, err
 	}
-	if was != nil {
+	if was != nil && !isLake {
 		d := compare(before, t.Files)
 		if len(d.changed)+len(d.grown)+len(d.gone) == 0 {
 			t.Known = was.Known
@@ -197,10 +202,10 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 		if _, t.Known, err = dataset.OpenKnown(ctx, names, t.scan); err != nil {
 			return nil, err
 		}
-		if was != nil {
-			if err := r.checkColumns(names, was.Known, t.Known); err != nil {
-				return nil, err
-			}
+	}
+	if was != nil {
+		if err := r.checkColumns(names, was.Known, t.Known); err != nil {
+			return nil, err
 		}
 	}
 	t.scan.Known = t.Known
@@ -349,6 +354,9 @@ func (r *run) setPartitions(ctx context.Context, g *plan.Grouping, isTable bool)
 // sampleGroups returns how many groups a sample of the largest file lets expect; -1 where it tells nothing.
 func (r *run) sampleGroups(ctx context.Context) (int64, error) {
 	t := r.tables[r.stem]
+	if len(t.Files) == 0 {
+		return -1, nil
+	}
 	largest := slices.MaxFunc(t.Files, func(a, b file) int { return int(min(max(a.Bytes-b.Bytes, -1), 1)) })
 	var of scan.Source
 	q, err := r.prepare(ctx, func(i int) (source scan.Source, err error) {

@@ -162,10 +162,15 @@ func (s *countingStore) List(prefix string) ([]vfs.Object, error) {
 // Would catch a night that asks a store about each of many files, or reads more of its state than the answer is made
 // of.
 func TestRequests(t *testing.T) {
-	const days = 400
+	days := 10_000
+	if testing.Short() {
+		days = 2000
+	}
 	s := &countingStore{dirStore: &dirStore{FS: vfs.OS, dir: t.TempDir()}}
 	add := func(day int) {
-		check(t, s.put(fmt.Sprintf("%st/%05d.csv", storeURL, day), fmt.Appendf(nil, "k,v\n%d,%d\n", day%5, day)))
+		name, at := fmt.Sprintf("%st/%05d.csv", storeURL, day), time.Unix(1_700_000_000+int64(day), 0)
+		check(t, s.put(name, fmt.Appendf(nil, "k,v\n%d,%d\n", day%5, day)))
+		check(t, os.Chtimes(s.path(name), at, at)) // by which the tree has one shape each time
 	}
 	for day := range days {
 		add(day)
@@ -186,7 +191,7 @@ func TestRequests(t *testing.T) {
 		s.others.Store(0)
 		r, err := Run(t.Context(), eng, o)
 		check(t, err)
-		if r.FilesRead != 3 || s.others.Load() >= 100 { // 35 to 60, by the shape that the tree has by chance
+		if r.FilesRead != 3 || s.others.Load() >= 50 {
 			t.Errorf("night %d: %d requests and %d lists: %+v", night, s.others.Load(), s.lists.Load(), r)
 		}
 		t.Logf("night %d: %d requests and %d lists, of %d parts", night, s.others.Load(), s.lists.Load(), r.Sources)
@@ -209,7 +214,7 @@ func TestStore(t *testing.T) {
 	}
 	packs, err := Verify(t.Context(), s, o.State)
 	check(t, err)
-	if packs < 39 {
+	if packs < 10 { // a part for each day after the first run, but for what was merged
 		t.Errorf("%d packs", packs)
 	}
 	check(t, s.put(storeURL+"state/parts/0.pack", nil))

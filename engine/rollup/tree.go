@@ -38,7 +38,7 @@ func newKey(values ...any) string {
 const (
 	fanOut   = 8
 	shortest = 2
-	longest  = 4 * fanOut
+	longest  = 2 * fanOut // a night may read as many parts of a level
 )
 
 // endsRun says whether a run of neighbours ends behind a part.

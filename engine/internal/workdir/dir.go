@@ -26,6 +26,7 @@ type Dir struct {
 	Root    string         // without a slash at its end
 	Budget  rowdata.Budget // of what is read; nil without a limit
 	Damaged error          // the class of the errors of JSON that is not what was written
+	Copies  *Copies        // of packs of a store; nil keeps none
 }
 
 // Entry is a file in a Dir.

@@ -61,7 +61,10 @@ func (w Dir) OpenPacks(ctx context.Context, create func() (vfs.TempFile, error),
 			file, err := w.openPack(of)
 			return file, file, err
 		}
-		if remote {
+		if file, copied, ok := w.Copies.find(of.Name); ok {
+			open, base = func() (io.ReaderAt, io.Closer, error) { return file, io.NopCloser(nil), nil }, copied+from
+			bytes = 0
+		} else if remote {
 			open, base = func() (io.ReaderAt, io.Closer, error) { return p.copies, io.NopCloser(nil), nil }, at
 			group.Go(func() error { return w.copyPack(ctx, of, vfs.Range{Offset: from, Bytes: bytes}, p.copies, at) })
 		}
@@ -109,7 +112,7 @@ func (w Dir) openPack(of *Pack) (vfs.File, error) {
 }
 
 // copyPack copies a range of an object to a place in a file.
-func (w Dir) copyPack(ctx context.Context, of *Pack, part vfs.Range, to io.WriterAt, at int64) (err error) {
+func (w Dir) copyPack(ctx context.Context, of *Pack, part vfs.Range, to vfs.TempFile, at int64) (err error) {
 	if part.Bytes == 0 {
 		return nil
 	}
@@ -124,8 +127,16 @@ func (w Dir) copyPack(ctx context.Context, of *Pack, part vfs.Range, to io.Write
 	if a, ok := file.(vfs.Announcer); ok {
 		a.Announce([]vfs.Range{part})
 	}
-	_, err = io.Copy(io.NewOffsetWriter(to, at), io.NewSectionReader(file, part.Offset, part.Bytes))
-	return store.NeedTemp(err, 0, 0)
+	if _, err = io.Copy(io.NewOffsetWriter(to, at), io.NewSectionReader(file, part.Offset, part.Bytes)); err != nil {
+		return store.NeedTemp(err, 0, 0)
+	}
+	if part.Bytes < of.Bytes {
+		return nil
+	}
+	return w.Copies.Keep(of.Name, of.Bytes, func(kept io.Writer) error {
+		_, err := io.Copy(kept, io.NewSectionReader(to, at, part.Bytes))
+		return err
+	})
 }
 
 // Close gives back what was copied.

@@ -35,13 +35,7 @@ func OpenKnown(ctx context.Context, patterns []string, opt Options) (scan.Source
 		return nil, nil, err
 	}
 	if table != nil {
-		source, err := opt.openLake(ctx, table)
-		if err != nil {
-			return nil, nil, err
-		}
-		known := &Known{Lake: &KnownLake{table.Kind, table.Root, table.Pin}}
-		known.Schema, err = EncodeSchema(source.Schema())
-		return source, known, err
+		return opt.openKnownLake(ctx, table)
 	}
 	files, err := openAll(ctx, patterns, &opt)
 	if err != nil {

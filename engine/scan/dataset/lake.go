@@ -30,6 +30,8 @@ type KnownLake struct {
 	Kind lake.Kind    `json:"kind"`
 	Root string       `json:"root"`
 	Pin  lake.Options `json:"pin"`
+
+	table *lake.Table // the state, where this process has read it; else nil
 }
 
 // lakeTable returns the table of Delta or Iceberg that the patterns name; nil where they name files.
@@ -65,10 +67,15 @@ func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table
 // lakePart returns the table of some files of a state of a table.
 func (o *Options) lakePart(ctx context.Context, names []string) (*lake.Table, error) {
 	of := o.Known.Lake
-	t, err := lake.Open(ctx, o.FS, of.Kind, of.Root, of.Pin)
-	if err != nil {
-		return nil, redact.Error(err)
+	t := of.table
+	if t == nil {
+		var err error
+		if t, err = lake.Open(ctx, o.FS, of.Kind, of.Root, of.Pin); err != nil {
+			return nil, redact.Error(err)
+		}
 	}
+	part := *t
+	t = &part
 	byPath := make(map[string]lake.File, len(t.Files))
 	for _, f := range t.Files {
 		byPath[f.Path] = f
@@ -107,11 +114,33 @@ func (o *Options) lakeKind(patterns []string) (lake.Kind, error) {
 	return kind, nil
 }
 
-// IsLake says whether patterns name a table of Delta or Iceberg, and not files.
-func IsLake(patterns []string, opt Options) (bool, error) {
-	opt.EnsureDefaults()
-	kind, err := opt.lakeKind(patterns)
-	return kind != lake.None, err
+// KnowLake reads the state of a table of Delta or Iceberg: what Options.Known takes to open some of its files, and their
+// identities, in the table's order. known is nil where patterns name files. No data file is touched, since none is ever
+// written twice, but those of which the metadata do not tell the rows.
+func KnowLake(ctx context.Context, patterns []string, opt Options) (known *Known, files []Identity, err error) {
+	table, err := opt.lakeTable(ctx, patterns)
+	if err != nil || table == nil {
+		return nil, nil, err
+	}
+	if _, known, err = opt.openKnownLake(ctx, table); err != nil {
+		return nil, nil, err
+	}
+	for i, meaning := range table.Meanings() {
+		f := &table.Files[i]
+		files = append(files, Identity{Path: redact.URL(f.Path), Bytes: f.Bytes, Meaning: meaning})
+	}
+	return known, files, nil
+}
+
+// openKnownLake opens a table, and returns what Options.Known takes to open some of its files.
+func (o *Options) openKnownLake(ctx context.Context, t *lake.Table) (scan.Source, *Known, error) {
+	source, err := o.openLake(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := &Known{Lake: &KnownLake{Kind: t.Kind, Root: t.Root, Pin: t.Pin, table: t}}
+	known.Schema, err = EncodeSchema(source.Schema())
+	return source, known, err
 }
 
 // refuseLake refuses a table of Delta or Iceberg where files are wanted.
