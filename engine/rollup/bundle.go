@@ -8,8 +8,8 @@ const (
 	bundleFiles = 64
 )
 
-// isBundle says whether a merged part that is missing is made of files at once. It is of one table, has a file once, and
-// no file whose own part is to be kept.
+// isBundle says whether a merged part that is missing is made of files at once. It is of whole files of one table, and of
+// none whose own part is to be kept.
 func (r *run) isBundle(n *node) bool {
 	if n.members == nil || r.OnChange == OnChangeFail {
 		return false
@@ -19,10 +19,10 @@ func (r *run) isBundle(n *node) bool {
 		return false
 	}
 	bytes := int64(0)
-	for i, leaf := range leaves {
+	for _, leaf := range leaves {
 		switch {
 		case leaf.file == noFile || leaf.input != leaves[0].input || r.have[leaf.key] != nil,
-			i > 0 && leaf.file == leaves[i-1].file, r.KeepParts > 0 && r.isNewest[r.fileOf(leaf).Path]:
+			len(r.fileOf(leaf).Segments) > 1, r.KeepParts > 0 && r.isNewest[r.fileOf(leaf).Path]:
 			return false
 		}
 		bytes += r.fileOf(leaf).Bytes

@@ -81,7 +81,8 @@ type history struct {
 	opt   Options
 	good  [][]byte // outputs that are right: of the last run that ended, and of runs since
 	clock time.Time
-	kind  string // the ending of the files: Parquet knows where no value is NULL
+	kind  string      // the ending of the files: Parquet knows where no value is NULL
+	lake  *deltaTable // the table t, where it is one of Delta; else nil
 }
 
 func newHistory(t *testing.T, rng *rand.Rand) *history {
@@ -102,21 +103,29 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 		bundled: []int64{-1, 0, 300}[rng.IntN(3)],
 	}
 	h.writeSmall()
+	h.writeFile("u", h.newName())
+	if h.kind == ".parquet" && rng.IntN(2) == 0 {
+		h.opt.Output = filepath.Join(h.dir, "out.csv") // a full run alone knows, by WHERE, where no value is NULL
+		h.lake = &deltaTable{dir: filepath.Join(h.dir, "t"), files: map[string]*deltaFile{}}
+		h.changeLake()
+		return h
+	}
 	for range 1 + rng.IntN(12) {
 		h.writeFile("t", h.newName())
 	}
-	h.writeFile("u", h.newName())
 	return h
 }
 
 func (h *history) newName() string { return fmt.Sprintf("%03d%s", h.rng.IntN(1000), h.kind) }
 
-// writeFile writes a file of a table: a row is k, v, s. Half of the files have values of all kinds.
-func (h *history) writeFile(table, name string) {
+// writeFile writes a file of a table, and returns how many rows it has: a row is k, v, s. Half of the files have values
+// of all kinds.
+func (h *history) writeFile(table, name string) (rows int) {
 	var b strings.Builder
 	b.WriteString("k,v,s\n0,0.25,x\n") // the types of the columns are the same in all files
 	isPlain := h.rng.IntN(2) == 0
-	for range h.rng.IntN(12) {
+	rows = 1 + h.rng.IntN(12)
+	for range rows - 1 {
 		k, v := fmt.Sprint(h.rng.IntN(9)), fmt.Sprint(float64(h.rng.IntN(1000))/64*float64(h.rng.IntN(3)))
 		s := []string{"a", "bb", "x", "zz", ""}[h.rng.IntN(5)]
 		if isPlain {
@@ -129,12 +138,13 @@ func (h *history) writeFile(table, name string) {
 	path := filepath.Join(table, name)
 	if h.kind == ".csv" {
 		h.put(path, b.String())
-		return
+		return rows
 	}
 	h.put("rows.csv", b.String())
-	rows := plan.Options{Tables: map[string]plan.Table{"rows": {Files: []string{filepath.Join(h.dir, "rows.csv")}}}}
-	check(h.t, h.write("SELECT * FROM rows", rows, filepath.Join(h.dir, path)))
+	of := plan.Options{Tables: map[string]plan.Table{"rows": {Files: []string{filepath.Join(h.dir, "rows.csv")}}}}
+	check(h.t, h.write("SELECT * FROM rows", of, filepath.Join(h.dir, path)))
 	h.age(path)
+	return rows
 }
 
 // appendTo appends to a file of text: lines, a line without its end, the rest of such a line, or nothing.
@@ -187,6 +197,10 @@ func (h *history) age(name string) {
 
 // change changes some files.
 func (h *history) change() {
+	if h.lake != nil {
+		h.changeLake()
+		return
+	}
 	for range h.rng.IntN(3) {
 		files, err := filepath.Glob(filepath.Join(h.dir, "t", "*"+h.kind))
 		check(h.t, err)
@@ -228,7 +242,7 @@ func (h *history) write(statement string, opt plan.Options, path string) error {
 
 // full returns what a run over all files writes.
 func (h *history) full() ([]byte, error) {
-	path := filepath.Join(h.dir, "full"+h.kind)
+	path := filepath.Join(h.dir, "full"+filepath.Ext(h.opt.Output))
 	if err := h.write(h.opt.Statement, plan.Options{Tables: h.opt.Tables, Deterministic: true}, path); err != nil {
 		return nil, err
 	}
@@ -320,7 +334,7 @@ func TestHistories(t *testing.T) {
 // end checks what the state has in the end: its packs are whole, and nothing is left beside them once garbage is removed.
 func (h *history) end() {
 	h.fsys.FailAt(0)
-	h.writeFile("t", "000"+h.kind)
+	h.change()
 	_, err := Run(h.t.Context(), h.eng, h.opt)
 	check(h.t, err)
 	_, err = Verify(h.t.Context(), h.fsys, h.opt.State)
