@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -428,6 +429,7 @@ func (r *run) finishing(ctx context.Context) (*plan.Query, *plan.Parts, error) {
 // sinkOptions returns how the output is written.
 func (r *run) sinkOptions(ctx context.Context) sink.Options {
 	opt := r.Layout
+	opt.Update, opt.Run = opt.Directory(), strconv.FormatInt(r.report.Generation, 10)
 	opt.Query = r.Statement
 	opt.Collect = func(schema *arrow.Schema, by order.By, purpose string) (*order.Collector, error) {
 		return r.eng.Statement(ctx).Collector(ctx, schema, by, purpose)

@@ -2,16 +2,19 @@ package rollup
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -279,4 +282,59 @@ func TestZombieOutput(t *testing.T) {
 	check(t, err)
 	says(t, "a zombie", first.ended(first.answer(t.Context())), ErrOvertaken, "generation 1 of s3://bucket/state is another run's")
 	s.want(t, dailyAnswer(11))
+}
+
+// Would catch a folder of the output that is written again though no group of it is new, on a file system and in a store.
+func TestChangedPartitions(t *testing.T) {
+	for _, remote := range []bool{false, true} {
+		s := &dirStore{FS: vfs.OS, dir: t.TempDir()}
+		o := daily(t, s, "SELECT k, sum(v) AS sv FROM t GROUP BY k ORDER BY k", 3)
+		dir := filepath.Dir(o.Tables["t"].Files[0])
+		o.Layout = sink.Options{Format: sink.Parquet, PartitionBy: []string{"k"}, Overwrite: true}
+		if o.Output = filepath.Join(dir, "out"); remote {
+			o.State, o.Output = storeURL+"state", storeURL+"out"
+		}
+		eng := open(t, vfs.OS, 2)
+		var before []string
+		for run, text := range []string{"", "k,v\n3,7\n", "k,v\n9,1\n4,1\n"} {
+			if text != "" {
+				check(t, os.WriteFile(filepath.Join(dir, "t", fmt.Sprintf("new%d.csv", run)), []byte(text), 0o666))
+			}
+			_, err := Run(t.Context(), eng, o)
+			check(t, err)
+			content, err := os.ReadFile(filepath.Join(s.path(o.Output), sink.ManifestName))
+			check(t, err)
+			var m sink.Manifest
+			check(t, json.Unmarshal(content, &m))
+			c := m.Changes[0]
+			got := fmt.Sprintf("%s %v %v %v %d", c.Run, c.Added, c.Replaced, c.Removed, len(m.Changes))
+			if want := []string{"1 [k=0 k=1 k=2 k=3 k=4] [] [] 1", "2 [] [k=3] [] 2", "3 [k=9] [k=4] [] 3"}[run]; got != want {
+				t.Errorf("remote %v, run %d: %s, want %s", remote, run, got, want)
+			}
+			var paths []string
+			for _, f := range m.Files {
+				paths = append(paths, f.Path)
+				info, err := os.Stat(filepath.Join(s.path(o.Output), f.Path))
+				check(t, err)
+				if info.Size() != f.Bytes {
+					t.Errorf("%+v has %d B", f, info.Size())
+				}
+			}
+			kept := 0
+			for _, path := range before {
+				if slices.Contains(paths, path) {
+					kept++
+				}
+			}
+			if remote && run > 0 && kept != 4 { // names of objects are a run's
+				t.Errorf("run %d: files %q, after %q", run, paths, before)
+			}
+			before = paths
+			found, err := filepath.Glob(filepath.Join(s.path(o.Output), "k=*", "*"))
+			check(t, err)
+			if len(found) != len(m.Files) {
+				t.Errorf("remote %v, run %d: %q, where the manifest has %q", remote, run, found, paths)
+			}
+		}
+	}
 }

@@ -24,6 +24,7 @@ type dirContent struct {
 	partition *partitioner    // nil without PartitionBy
 	tree      tree            // the files' place
 	finisher  *finisher       // commits the files in the background
+	earlier   *earlier        // of Options.Update; else nil
 
 	open   map[string]*part // files that are being written, by folder; at most Options.OpenFilesMax
 	parts  map[string]int   // number of files begun, by folder
@@ -42,6 +43,11 @@ type tree interface {
 
 	// adopt makes a file of the tree of a file that lies elsewhere, and stays there.
 	adopt(name, from string) error
+
+	// holds says whether a file of the directory that is replaced is what its manifest says. keep makes it a file of
+	// the tree, in place of one that was aborted, and returns its name.
+	holds(of *ManifestFile) (bool, error)
+	keep(name, old string) (kept string, err error)
 
 	// commit puts all files in their place. After an error, and after abort, no file of the output
 	// is left.
@@ -76,11 +82,16 @@ func createDir(ctx context.Context, path string, schema *arrow.Schema, opt Optio
 		return nil, err
 	}
 	w := &writer{ctx: ctx, path: path, schema: schema, content: d}
-	return w, w.start(func() error {
+	return w, w.start(func() (err error) {
+		if opt.Update {
+			if d.earlier, err = readEarlier(path, &opt, d.tree); err != nil {
+				return err
+			}
+		}
 		if d.partition != nil {
 			return nil
 		}
-		_, err := d.begin("") // so that an output without rows has a file with its columns
+		_, err = d.begin("") // so that an output without rows has a file with its columns
 		return err
 	})
 }
@@ -214,8 +225,8 @@ func (d *dirContent) create(folder string) (*part, error) {
 		schema = d.partition.schema
 	}
 	p := &part{folder: folder, file: ManifestFile{Path: name},
-		out: &partOutput{output: out, name: name, finisher: d.finisher}}
-	if d.opt.Manifest {
+		out: &partOutput{output: out, name: name, finisher: d.finisher, earlier: d.earlier}}
+	if d.opt.hashed() {
 		p.out.sum = sha256.New()
 	}
 	p.writer, err = newFileWriter(d.ctx, name, schema, p.out, &d.opt)
@@ -242,7 +253,8 @@ func (d *dirContent) end(p *part) error {
 	if err := p.Commit(); err != nil {
 		return err
 	}
-	if d.opt.Manifest {
+	p.file.Path = p.out.name
+	if d.opt.hashed() {
 		p.file.SHA256 = hex.EncodeToString(p.out.sum.Sum(nil))
 	}
 	if d.opt.listed() {
@@ -269,7 +281,11 @@ func (d *dirContent) finish() error {
 	if err := d.finisher.wait(); err != nil || !d.opt.listed() {
 		return err
 	}
-	return writeManifest(d.tree, newManifest(d.schema, &d.opt, d.files))
+	m := newManifest(d.schema, &d.opt, d.files)
+	if d.earlier != nil {
+		m.Changes = d.earlier.changesOf(d.opt.Run, m.Files)
+	}
+	return writeManifest(d.tree, m)
 }
 
 // writeManifest writes the last file of a directory.

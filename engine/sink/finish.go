@@ -42,7 +42,8 @@ type partOutput struct {
 	output
 	name     string // within the directory
 	finisher *finisher
-	sum      hash.Hash // of the bytes, for the manifest; nil without Options.Manifest
+	earlier  *earlier  // of Options.Update; else nil
+	sum      hash.Hash // of the bytes, for the manifest; nil unless Options.hashed
 	bytes    int64     // written
 }
 
@@ -55,6 +56,13 @@ func (o *partOutput) Write(b []byte) (int, error) {
 }
 
 func (o *partOutput) commit() error {
+	if o.earlier != nil {
+		kept, err := o.earlier.keep(o)
+		if kept || err != nil {
+			<-o.finisher.slots
+			return err
+		}
+	}
 	o.finisher.group.Go(func() error {
 		defer func() { <-o.finisher.slots }()
 		if err := o.output.commit(); err != nil {

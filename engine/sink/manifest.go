@@ -28,6 +28,9 @@ type Manifest struct {
 	PartitionBy []string         `json:"partition_by,omitempty"`
 	Schema      []ManifestColumn `json:"schema"` // of the result, the columns of PartitionBy included
 	Files       []ManifestFile   `json:"files"`  // sorted by path
+
+	// Changes are those of runs with Options.Update, the last run first.
+	Changes []ManifestChanges `json:"changes,omitempty"`
 }
 
 // ManifestColumn is a column of the result.

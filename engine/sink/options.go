@@ -64,6 +64,11 @@ type Options struct {
 	// of an output (S4). The default is to refuse the directory.
 	Overwrite bool `json:"overwrite,omitzero"`
 
+	// Update has files of a directory that is replaced stay where the output has files of the same bytes, and notes in
+	// the manifest in which folders Run has changed something. The default is that all files are new.
+	Update bool   `json:"-"`
+	Run    string `json:"-"`
+
 	// BeforePublish is asked right before the output appears under its name: a file or a directory before it is
 	// renamed, a directory of objects before its manifest. Its error ends the output. The default, nil, agrees.
 	BeforePublish func() error `json:"-"`
@@ -253,7 +258,10 @@ func (o *Options) Directory() bool {
 }
 
 // listed reports whether the output is a directory with a manifest.
-func (o *Options) listed() bool { return o.Manifest || len(o.PartitionBy) > 0 }
+func (o *Options) listed() bool { return o.Manifest || len(o.PartitionBy) > 0 || o.Update }
+
+// hashed reports whether the manifest has checksums.
+func (o *Options) hashed() bool { return o.Manifest || o.Update }
 
 // delimitersRefused are the characters of fields that are never quoted, and the characters that
 // quoting itself needs.

@@ -130,6 +130,11 @@ func copyTo(t tree, name string, fsys vfs.FS, from string) error {
 	return out.commit()
 }
 
+// published returns where a file of the directory that has the name is.
+func (t *dirTree) published(name string) string {
+	return filepath.Join(t.path, filepath.FromSlash(name))
+}
+
 func (t *dirTree) create(name string) (output, error) {
 	if err := t.makeFolder(name); err != nil {
 		return nil, err
@@ -274,11 +279,12 @@ func (t *dirTree) abort() error {
 type objectTree struct {
 	objects vfs.Objects
 	fs      vfs.FS
-	path    string       // URL of the directory, without a slash at its end
-	run     string       // part of the names of the objects of this run: random, or the plan's
-	shared  bool         // run is the plan's
-	old     []vfs.Object // objects below path before this run
-	before  func() error // Options.BeforePublish
+	path    string          // URL of the directory, without a slash at its end
+	run     string          // part of the names of the objects of this run: random, or the plan's
+	shared  bool            // run is the plan's
+	old     []vfs.Object    // objects below path before this run
+	stays   map[string]bool // by URL: of old, that are of the output
+	before  func() error    // Options.BeforePublish
 
 	mu   sync.Mutex // held while made changes
 	made []string   // URLs of the objects that have appeared
@@ -288,6 +294,7 @@ func newObjectTree(objects vfs.Objects, path string, opt *Options) (*objectTree,
 	path = strings.TrimRight(path, "/")
 	t := &objectTree{
 		objects: objects, fs: opt.FS, path: path, run: fmt.Sprintf("-%016x", rand.Uint64()), before: opt.BeforePublish,
+		stays: map[string]bool{},
 	}
 	if opt.Plan != "" {
 		t.run, t.shared = "-"+opt.Plan, true
@@ -379,7 +386,7 @@ func (t *objectTree) commit() error {
 		made[name] = true
 	}
 	for _, o := range t.old { // the manifest has the name of the manifest before it
-		if !made[o.Name] {
+		if !made[o.Name] && !t.stays[o.Name] {
 			replaced = append(replaced, o.Name)
 		}
 	}
