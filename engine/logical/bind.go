@@ -147,6 +147,12 @@ func (b *binder) build(ctx context.Context, s *sql.Select) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if of, err := coarser(s, r); of != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return b.build(ctx, of)
+	}
 	r.outer = b.outer
 	if err := b.joinDomain(ctx, r); err != nil {
 		return nil, err

@@ -73,6 +73,9 @@ type Options struct {
 // Rollup is a roll-up behind FROM.
 type Rollup = logical.Rollup
 
+// RolledUp is what a roll-up tells of itself.
+type RolledUp = logical.RolledUp
+
 // RollupOpener opens a roll-up, whose state is where the options have their files.
 type RollupOpener func(ctx context.Context, eng *engine.Engine, of Rollup, opt dataset.Options) (scan.Source, error)
 

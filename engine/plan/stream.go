@@ -34,9 +34,11 @@ func newStream(in readerNode, name string) *streamNode {
 func (n *streamNode) input() node { return n.in }
 
 // Source returns the result of the statement as rows of a table, of groups that a function returns whenever the rows
-// are read. It may be read after Query.Close alone where nobody else reads the statement's tables.
-func (p *Parts) Source(name string, groups func(context.Context) (array.RecordReader, error)) scan.Source {
+// are read; of is what it tells of itself. It may be read after Query.Close alone where nobody else reads the statement's tables.
+func (p *Parts) Source(name string, of *logical.RolledUp, groups func(context.Context) (array.RecordReader, error),
+) scan.Source {
 	s := newStream(p.q.root, name).described
+	s.rolled = of
 	s.run = func(ctx context.Context) (array.RecordReader, error) {
 		made, err := groups(ctx)
 		if err != nil {
@@ -91,7 +93,12 @@ type streamed struct {
 
 	// seen is called with each batch, by the split that has taken it; nil is not.
 	seen func(context.Context, arrow.RecordBatch) error
+
+	rolled *logical.RolledUp // of a roll-up; else nil
 }
+
+// RolledUp returns what a roll-up tells of itself; nil of other rows.
+func (s *streamed) RolledUp() *logical.RolledUp { return s.rolled }
 
 // Schema implements scan.Source.
 func (s *streamed) Schema() *arrow.Schema { return s.schema }

@@ -42,6 +42,9 @@ type rollupTable struct {
 	dir   stateDir
 	of    plan.Rollup
 	state *state
+
+	statement *sql.Select // of the roll-up
+
 	query *plan.Query   // of the roll-up's statement
 	read  *arrow.Schema // what its aggregation reads
 	made  *arrow.Schema // of all groups: all keys, then the aggregates
@@ -87,14 +90,18 @@ func openTable(ctx context.Context, eng *engine.Engine, of plan.Rollup, opt data
 		}
 		release()
 	}
-	return parts.Source("roll-up "+of.Dir, t.groups), nil
+	told := &plan.RolledUp{Of: of, Keys: t.names, Statement: t.statement}
+	if parts.HasSets() || parts.HasGroupsAbove() {
+		told = nil // there are no coarser groups
+	}
+	return parts.Source("roll-up "+of.Dir, told, t.groups), nil
 }
 
 // plan plans the statement of the roll-up for groups that are there.
 func (t *rollupTable) plan(ctx context.Context) (*plan.Parts, error) {
 	s := t.state
-	statement, err := sql.Parse(s.Statement)
-	if err != nil {
+	var err error
+	if t.statement, err = sql.Parse(s.Statement); err != nil {
 		return nil, err
 	}
 	tables := make(map[string]plan.Table)
@@ -105,7 +112,7 @@ func (t *rollupTable) plan(ctx context.Context) (*plan.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := plan.Prepare(ctx, t.eng, statement, plan.Options{
+	q, err := plan.Prepare(ctx, t.eng, t.statement, plan.Options{
 		Tables: tables, Overflow: s.Query.Overflow, Deterministic: s.Query.Deterministic, OneStep: true,
 		SetsInParts: true,
 		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) {
