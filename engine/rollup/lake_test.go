@@ -185,6 +185,9 @@ func TestLakes(t *testing.T) {
 				Tables: map[string]plan.Table{"t": {Files: []string{at}}}, State: filepath.Join(dir, "state"), Deterministic: true,
 				Output: filepath.Join(dir, "out.csv"), Layout: sink.Options{Format: sink.CSV}, FS: vfs.OS, Version: "test",
 			}}
+			remote := h.opt // of the same table, in a store
+			remote.FS, remote.State = &dirStore{FS: vfs.OS, dir: dir}, storeURL+"remote"
+			remote.Tables = map[string]plan.Table{"t": {Files: []string{storeURL + "t"}}}
 			for i, n := range []int{0, 1, len(states) - 1, len(states) - 1, 0, len(states) - 1} {
 				states[n]()
 				r, err := Run(t.Context(), h.eng, h.opt)
@@ -193,6 +196,11 @@ func TestLakes(t *testing.T) {
 				check(t, err)
 				if got := h.output(); !bytes.Equal(got, full) {
 					t.Errorf("run %d: state %d is\n%s\nwant\n%s", i, n, got, full)
+				}
+				_, err = Run(t.Context(), h.eng, remote)
+				check(t, err)
+				if got := h.output(); !bytes.Equal(got, full) {
+					t.Errorf("run %d in a store: state %d is\n%s\nwant\n%s", i, n, got, full)
 				}
 				if i == 3 && r.FilesRead+r.Changed+r.Gone != 0 {
 					t.Errorf("a table that is what it was: %+v", r)
