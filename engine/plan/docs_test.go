@@ -54,7 +54,7 @@ columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES
 ` + "`FROM range(3)`" + ` is a table of the integers 0, 1 and 2, ` + "`range(first, stop, step)`" + `
 of others before stop, and ` + "`generate_series`" + ` has stop, too; the arguments may be times and an interval, and columns of the tables before: ` + "`FROM t, range(t.n)`" + `.
 ` + "`FROM rollup('state', by = ['key', ...], filter = 'condition')`" + ` has the groups of a [roll-up](rollups.md),
-by some of its keys, where a condition of the keys is true.
+by some of its keys, where a condition of the keys is true; GROUP BY of its keys, with aggregates of its query, says the same.
 
 - A table is files in single quotes, with wildcards or without (a single one in the folder
   at hand also as in ` + "`FROM flights.parquet`" + `), a name given by ` + "`--table name=path`" + `, a

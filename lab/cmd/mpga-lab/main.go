@@ -1,5 +1,5 @@
 // Command mpga-lab measures mpga and its parts: kernels, decoders, files, queries beyond a GPU's memory, the figures of
-// the papers, a server; and calculates what many hosts would do.
+// the papers, a server, nights of a roll-up; and calculates what many hosts would do.
 //
 // One file holds one subcommand. Results go to the standard output, errors to the standard error.
 //
