@@ -197,18 +197,25 @@ func (r *run) merge(ctx context.Context, n *node, of []*node) (err error) {
 const (
 	sourcesMost = 5
 	smallTotal  = 1 << 20
+	behindShare = 8 // a total that is larger is made anew where parts behind it have an eighth of its bytes
 )
 
 // choose sets the parts that the answer is made of: the roots of the tree, or a total of the first files and the parts
-// of the others, where groups come again so that the total is much smaller than the roots.
+// of the others, where groups come again so that the total is much smaller than the roots. Whether it is, the merges so
+// far tell, or else a total that is made each time that the files have doubled.
 func (r *run) choose(ctx context.Context) error {
 	r.sources = r.roots
 	last := r.lastTotal()
-	isSmall := last != nil && min(2*r.bytes(last[:1]), r.bytes(last[:1])+r.bytes(r.roots)-smallTotal) < r.bytes(r.roots)
+	isSmall := last != nil && r.isSmall(last[0])
 	if isSmall {
 		r.sources, r.total = last, r.before.Total
 	}
-	if len(r.sources) <= sourcesMost || !isSmall && !r.shrinks(last == nil) {
+	isNear := isSmall && r.bytes(last[:1]) > smallTotal && behindShare*r.bytes(last[1:]) < r.bytes(last[:1])
+	if r.before != nil {
+		r.tried = r.before.Tried
+	}
+	tries := !isSmall && len(r.leaves) >= 2*r.tried
+	if len(r.sources) <= sourcesMost || isNear || !isSmall && !tries && !r.shrinks(last == nil) {
 		return nil
 	}
 	total := newTotal(r.leaves)
@@ -217,9 +224,17 @@ func (r *run) choose(ctx context.Context) error {
 			return err
 		}
 	}
-	r.sources = []*node{total}
-	r.total = len(r.leaves)
+	r.tried = len(r.leaves)
+	if isSmall || r.isSmall(total) || r.shrinks(last == nil) {
+		r.sources, r.total = []*node{total}, len(r.leaves)
+	}
 	return nil
+}
+
+// isSmall says whether a total that is there is much smaller than the roots, or small.
+func (r *run) isSmall(total *node) bool {
+	bytes := r.bytes([]*node{total})
+	return 2*bytes < r.bytes(r.roots) || bytes <= smallTotal
 }
 
 // lastTotal returns the total that the state has, and parts of the leaves behind it; nil where it has none, the files

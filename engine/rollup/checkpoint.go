@@ -27,7 +27,7 @@ func (r *run) save(n *node, p *part) error {
 	}
 	s := r.newState()
 	if r.before != nil {
-		s.Sources, s.Total = r.before.Sources, r.before.Total
+		s.Sources, s.Total, s.Tried = r.before.Sources, r.before.Total, r.before.Tried
 		s.Parts = slices.Clone(r.before.Parts)
 	}
 	made := map[string]bool{} // by key: leaves

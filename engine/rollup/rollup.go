@@ -175,6 +175,7 @@ type run struct {
 	roots   []*node          // of the tree
 	sources []*node          // parts that together are all files, in order: the answer is made of them
 	total   int              // how many leaves the first of sources is a total of; 0 where it is none
+	tried   int              // how many leaves there were when a total was made last
 	have    map[string]*part // by key: parts whose packs are there
 
 	wanted int // parts that are made of files
@@ -342,6 +343,7 @@ func (r *run) publish() error {
 	if first := r.sources[0]; first.level == totalLevel {
 		s.Total = r.total
 	}
+	s.Tried = r.tried
 	r.report.Sources = len(r.sources)
 	if r.before != nil && s.isLike(r.before) {
 		r.report.Generation = r.generation

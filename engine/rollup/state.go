@@ -37,6 +37,7 @@ type state struct {
 	Inputs     []input     `json:"inputs"`         // the tables of the statement, in the order in which it opens them
 	Sources    []string    `json:"sources"`        // keys of the parts that the answer is made of, in order
 	Total      int         `json:"total,omitzero"` // of how many leaves the first of Sources is a total; 0 of none
+	Tried      int         `json:"tried,omitzero"` // how many leaves there were when a total was made last
 	Parts      []part      `json:"parts"`          // all parts that are kept
 }
 

@@ -115,6 +115,9 @@ func (e *earlier) changesOf(run string, files []ManifestFile) []ManifestChanges 
 	for _, list := range [][]string{is.Added, is.Replaced, is.Removed} {
 		slices.Sort(list)
 	}
+	if len(is.Added)+len(is.Replaced)+len(is.Removed) == 0 && len(e.changes) > 0 && e.changes[0].Run == run {
+		return e.changes // the run was made again
+	}
 	all := append([]ManifestChanges{is}, e.changes...)
 	return all[:min(len(all), changesKept)]
 }
