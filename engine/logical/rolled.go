@@ -66,7 +66,7 @@ func partOf(s *sql.Select, is func(*expr.Expr) bool) (found *expr.Expr) {
 
 func isAggregate(x *expr.Expr) bool { return x.Op == expr.OpAggregate }
 
-// plainName returns the name of a column without those of tables; "" of another expression.
+// plainName returns the name of a column without the names of tables before it; "" of another expression.
 func plainName(x *expr.Expr) string {
 	switch {
 	case x.Op != expr.OpColumn:

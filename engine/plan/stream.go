@@ -34,7 +34,8 @@ func newStream(in readerNode, name string) *streamNode {
 func (n *streamNode) input() node { return n.in }
 
 // Source returns the result of the statement as rows of a table, of groups that a function returns whenever the rows
-// are read; of is what it tells of itself. It may be read after Query.Close alone where nobody else reads the statement's tables.
+// are read; of is what it tells of itself. It may be read after Query.Close alone where nobody else reads the
+// statement's tables.
 func (p *Parts) Source(name string, of *logical.RolledUp, groups func(context.Context) (array.RecordReader, error),
 ) scan.Source {
 	s := newStream(p.q.root, name).described

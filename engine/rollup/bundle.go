@@ -1,15 +1,15 @@
 package rollup
 
-// A merged part of small files of which none has a part is made of the files at once, as a bundle: one pack, and no parts
-// of its files. Where one of the files changes, comes or goes later, the part has another key, and its files are read
-// again.
+// A merged part of small files is made of the files at once, as a bundle, where none of them has a part: one pack, and
+// no parts of its files. Where one of the files changes, comes or goes later, the part has another key, and its files
+// are read again.
 const (
 	bundleBytes = 16 << 20 // of all files of a bundle
 	bundleFiles = 64
 )
 
-// isBundle says whether a merged part that is missing is made of files at once. It is of whole files of one table, and of
-// none whose own part is to be kept.
+// isBundle says whether a merged part that is missing is made of files at once. It is of whole files of one table, and
+// of none whose own part is to be kept.
 func (r *run) isBundle(n *node) bool {
 	if n.members == nil || r.OnChange == OnChangeFail {
 		return false

@@ -2,7 +2,7 @@
 //
 //	files --list--> leaves, one for each file of a folder or of a table's state, or segment of a text that grows
 //	leaves --tree--> parts: leaves, and runs of neighbours merged k-way
-//	parts that the state lacks, or bundles of small files --Partial, MergePartial--> packs of states --publish--> manifest n+1
+//	parts that the state lacks, bundles of small files --Partial, MergePartial--> packs --publish--> manifest n+1
 //	roots of the tree --Merge, Finish, InOrder--> the output, whole
 //
 // In the directory of a state, which may be the beginning of URLs of a store:
@@ -16,7 +16,8 @@
 //   - U1 (a function of the files): which parts there are follows from the list of files alone, by hashes; of a text
 //     that lines are appended to, also from where it ended in runs before. A file that
 //     is added, changed or gone takes the way of all: the parts that have it in them have other names, and are made
-//     anew of their members, or of their files. A total of the first files may be there besides; its name says of which.
+//     anew of their members, or of their files. A total of the first files may be there besides; its name says of
+//     which.
 //   - U2 (once): a part is named by the files whose rows it has; its blobs carry the names of all parts that were
 //     merged to it, and no merge takes a name twice (B2 of package partial).
 //   - U3 (one winner): generation n+1 is made by whoever first puts its name, and is complete before it has one. What

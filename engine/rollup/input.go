@@ -54,8 +54,8 @@ func look(fsys vfs.FS, path string) (file, error) {
 	return f, nil
 }
 
-// list returns the files of patterns as they are now; known is the state of the table of Delta or Iceberg that they name,
-// and nil where they name files.
+// list returns the files of patterns as they are now; known is the state of the table of Delta or Iceberg that they
+// name, and nil where they name files.
 func list(ctx context.Context, patterns []string, opt dataset.Options) (known *dataset.Known, files []file, err error) {
 	known, identities, err := dataset.KnowLake(ctx, patterns, opt)
 	if err == nil && known == nil {

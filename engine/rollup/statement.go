@@ -167,8 +167,8 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	isLake := t.Known != nil
 	switch {
 	case r.KeepDays > 0 && isLake:
-		return nil, fmt.Errorf("%w: --keep goes by the dates in the names of files, and %s is a table of %s: leave rows out by "+
-			"WHERE, or delete them there", ErrStatement, redact.URL(names[0]), t.Known.Lake.Kind)
+		return nil, fmt.Errorf("%w: --keep goes by the dates in the names of files, and %s is a table of %s: leave rows "+
+			"out by WHERE, or delete them there", ErrStatement, redact.URL(names[0]), t.Known.Lake.Kind)
 	case r.KeepDays > 0:
 		var left int
 		if t.Files, left, err = keptFiles(t.Files, r.KeepDays); err != nil {

@@ -29,7 +29,7 @@ type Manifest struct {
 	Schema      []ManifestColumn `json:"schema"` // of the result, the columns of PartitionBy included
 	Files       []ManifestFile   `json:"files"`  // sorted by path
 
-	// Changes are those of runs with Options.Update, the last run first.
+	// Changes are what runs with Options.Update have changed, the last run first.
 	Changes []ManifestChanges `json:"changes,omitempty"`
 }
 

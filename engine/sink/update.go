@@ -30,7 +30,7 @@ const changesKept = 100
 // earlier is what a directory has that an output is to replace.
 type earlier struct {
 	tree    tree
-	files   map[string][]ManifestFile // by folder and hash: those that no file of the output stands for yet
+	files   map[string][]ManifestFile // by folder and hash: files that no file of the output stands for yet
 	folders map[string]int            // files of each
 	kept    map[string]int            // by folder: files that stay
 	changes []ManifestChanges         // of runs before

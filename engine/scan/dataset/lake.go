@@ -114,9 +114,9 @@ func (o *Options) lakeKind(patterns []string) (lake.Kind, error) {
 	return kind, nil
 }
 
-// KnowLake reads the state of a table of Delta or Iceberg: what Options.Known takes to open some of its files, and their
-// identities, in the table's order. known is nil where patterns name files. No data file is touched, since none is ever
-// written twice, but those of which the metadata do not tell the rows.
+// KnowLake reads the state of a table of Delta or Iceberg: what Options.Known takes to open some of its files, and
+// their identities, in the table's order. known is nil where patterns name files. A data file is touched where the
+// metadata do not tell its rows, and no other, since none is ever written twice.
 func KnowLake(ctx context.Context, patterns []string, opt Options) (known *Known, files []Identity, err error) {
 	table, err := opt.lakeTable(ctx, patterns)
 	if err != nil || table == nil {

@@ -48,8 +48,8 @@ func newNightsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "nights",
 		Short: "Measure what a night costs a roll-up, beside a query of all files",
-		Long: `Write a table of H2O.ai's db-benchmark as a file for each day, roll queries up over all days, and then add a day
-at a time: mpga rollup of the new day beside mpga sql of all files, as processes. Answers are compared, line by
+		Long: `Write a table of H2O.ai's db-benchmark as a file for each day, roll queries up over all days, and then add a
+day at a time: mpga rollup of the new day beside mpga sql of all files, as processes. Answers are compared, line by
 line. Times are CPU seconds of the whole process, its start included: the median of the nights.`,
 		Example: "  mpga-lab nights --mpga bin/mpga --days 365 --rows 1e5",
 		Args:    wantArgs(cobra.NoArgs),
@@ -57,10 +57,12 @@ line. Times are CPU seconds of the whole process, its start included: the median
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.program, "mpga", "bin/mpga", "measure the program `FILE`")
-	flags.StringVar(&f.dir, "dir", "", "keep files and states in the directory `DIR`; files that it has are taken (default a temporary one)")
+	flags.StringVar(&f.dir, "dir", "",
+		"keep files and states in the directory `DIR`; files that it has are taken (default a temporary one)")
 	flags.IntVar(&f.days, "days", 365, "`N` days before the first night")
 	flags.Float64Var(&f.rows, "rows", 1e5, "`N` rows a day")
-	flags.Float64Var(&f.groups, "groups", 1e5, "`N` values of id3 and of id6; id1 and id4 have 100, id4 and id5 together 10,000")
+	flags.Float64Var(&f.groups, "groups", 1e5,
+		"`N` values of id3 and of id6; id1 and id4 have 100, id4 and id5 together 10,000")
 	flags.IntVar(&f.nights, "nights", 3, "`N` nights, each of which brings a day")
 	flags.IntVar(&f.threads, "threads", 2, "use `N` threads")
 	flags.StringSliceVar(&f.queries, "query", nil, "`LIST` of q1, q3, q5, q6, distinct (default all)")
@@ -107,7 +109,8 @@ func (f *nightsFlags) run(ctx context.Context, w io.Writer) (err error) {
 		case f.asJSON:
 			err = json.NewEncoder(w).Encode(r)
 		default:
-			fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%.1f\t%s\t\n", r.Query, r.First, r.Night, r.All, r.All/r.Night, byteSize(r.State))
+			fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f\t%.1f\t%s\t\n", r.Query, r.First, r.Night, r.All, r.All/r.Night,
+				byteSize(r.State))
 			err = t.Flush()
 		}
 		if err != nil {
