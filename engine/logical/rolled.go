@@ -85,7 +85,7 @@ func among(list []string, name string) string {
 	return ""
 }
 
-// text returns an expression as text, by which two are one: without the name of the table, and the case of columns.
+// text returns an expression as text: without the name of the table, and the case of columns. Two with one text are one.
 func (g *rolled) text(x *expr.Expr) string {
 	from := g.from("").Alias.Name
 	return x.Replace(func(part *expr.Expr) *expr.Expr {
