@@ -85,7 +85,7 @@ func among(list []string, name string) string {
 	return ""
 }
 
-// text returns an expression as text: without the name of the table, and the case of columns. Two with one text are one.
+// text returns an expression as text, without the table and the case of columns: two expressions are compared so.
 func (g *rolled) text(x *expr.Expr) string {
 	from := g.from("").Alias.Name
 	return x.Replace(func(part *expr.Expr) *expr.Expr {
