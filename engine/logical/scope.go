@@ -177,6 +177,12 @@ func (b *binder) described(source scan.Source, name string, known []scan.ColumnS
 // column with points in its name, which stands in double quotes where both are there; and a column
 // of a table before a field of a struct that is named as the table.
 func (r *scope) find(e *expr.Expr) (int, error) {
+	if n, ok := e.Value.(int64); ok { // #n
+		if n > int64(len(r.starred)) {
+			return 0, errorAt(e.At, "%s: there are %d columns behind FROM", e.Name, len(r.starred))
+		}
+		return r.starred[n-1], nil
+	}
 	if e.Path == nil {
 		if len(r.tables) > 1 {
 			if err := r.checkAmbiguous(e); err != nil {
@@ -226,6 +232,17 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 	}
 	_, err := query.FindColumn(r.schema, columnName(missing))
 	return 0, errorAt(e.At, "%v", err)
+}
+
+// nameOf returns the name of an item without an alias.
+func (r *scope) nameOf(x *expr.Expr) string {
+	if n, ok := x.Value.(int64); ok && x.Op == expr.OpColumn { // #n
+		return r.columns[r.starred[n-1]].Name
+	}
+	if x.Path != nil {
+		return x.Path[len(x.Path)-1]
+	}
+	return x.String()
 }
 
 // sameName is the error of a name that two tables have.

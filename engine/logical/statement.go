@@ -121,9 +121,7 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		}
 		name := it.Name
 		if name == "" {
-			if name = it.Expr.String(); it.Expr.Path != nil {
-				name = it.Expr.Path[len(it.Expr.Path)-1]
-			}
+			name = st.scope.nameOf(it.Expr)
 		} else {
 			st.named(name, x)
 		}
@@ -342,10 +340,11 @@ func (st *statement) grouped() (bool, error) {
 	return firstAggregate(st.Qualify) != nil, nil
 }
 
-// ordinal returns the item that an integer constant stands for.
+// ordinal returns the item that an integer constant stands for, or, in ORDER BY, the number of a column, #1.
 func (st *statement) ordinal(e *expr.Expr, clause string) (*expr.Expr, bool, error) {
 	n, ok := e.Value.(int64)
-	if e.Op != expr.OpConstant || !ok || e.Type.ID == expr.Decimal { // a decimal's digits are an int64, too
+	isPlace := e.Op == expr.OpColumn && clause == "ORDER BY"
+	if e.Op != expr.OpConstant && !isPlace || !ok || e.Type.ID == expr.Decimal { // a decimal's digits are an int64, too
 		return nil, false, nil
 	}
 	if n < 1 || n > int64(len(st.items)) {

@@ -31,12 +31,13 @@ func (s *script) endsList(i int) bool {
 	return true
 }
 
-// dropCommas takes commas behind the last elements of lists out of the tokens.
-func (s *script) dropCommas() {
+// dropWords takes commas behind the last elements of lists out of the tokens, and ARRAY before a list in brackets.
+func (s *script) dropWords() {
 	kept := make([]*pg.ScanToken, 0, len(s.tokens))
 	for i, t := range s.tokens {
 		isLast := t.Token == pg.Token_ASCII_44 && s.endsList(i+1) && !slices.Contains(beforeElement, s.token(i-1).Token)
-		if !isLast {
+		isArray := t.Token == pg.Token_ARRAY && s.token(i+1).Token == pg.Token_ASCII_91
+		if !isLast && !isArray {
 			s.at[t.Start] = len(kept)
 			kept = append(kept, t)
 		}

@@ -132,6 +132,9 @@ func locationOf(node *pg.Node) int32 {
 
 func (p *statements) columnRef(ref *pg.ColumnRef) *expr.Expr {
 	names := p.names(ref)
+	if x := p.placed(p.offset(ref.GetLocation())); x != nil {
+		return x
+	}
 	return p.column(p.offset(ref.GetLocation()), names, len(names) > 1)
 }
 
@@ -468,15 +471,20 @@ func (p *statements) quantified(e *pg.A_Expr, sign string) *expr.Expr {
 	if sign == "!=" {
 		sign = "<>"
 	}
-	if list == nil && sign == "=" && e.GetKind() == pg.A_Expr_Kind_AEXPR_OP_ANY {
-		return p.call("list_contains", e.GetLocation(), e.GetRexpr(), e.GetLexpr())
+	if !isComparison(sign) {
+		p.fail(at, "not supported: operator %s before ANY and ALL", sign)
 	}
-	if list == nil || !isComparison(sign) {
-		p.fail(at, "not supported: %s ANY and ALL of this; want a statement, or a list in brackets", sign)
+	isAll := e.GetKind() == pg.A_Expr_Kind_AEXPR_OP_ALL
+	if list == nil {
+		left, values := p.expr(e.GetLexpr()), p.expr(e.GetRexpr())
+		if isAll { // x < ALL(l) is NOT x >= ANY(l)
+			return negatedIf(anyOf(at, negatedSigns[sign], left, values), true)
+		}
+		return anyOf(at, sign, left, values)
 	}
 	p.take(list, "elements")
 	left, compared := p.expr(e.GetLexpr()), callAt(at, "or")
-	if e.GetKind() == pg.A_Expr_Kind_AEXPR_OP_ALL {
+	if isAll {
 		compared.Name = "and"
 	}
 	for _, x := range p.exprs(list.GetElements()) {
@@ -486,6 +494,31 @@ func (p *statements) quantified(e *pg.A_Expr, sign string) *expr.Expr {
 		return expr.Constant(compared.Name == "and")
 	}
 	return onlyArg(compared)
+}
+
+// negatedSigns are the comparisons that are true where others are false.
+var negatedSigns = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+// anyOf returns a comparison with ANY of the values of a list that is no list in brackets: FALSE of a list that is NULL
+// or empty; TRUE where the least or the greatest value, or for = an element, compares so; NULL beside NULLs.
+func anyOf(at int, sign string, left, list *expr.Expr) *expr.Expr {
+	least, greatest := callAt(at, "list_min", list), callAt(at, "list_max", list)
+	var found *expr.Expr
+	switch sign {
+	case "=":
+		found = callAt(at, "list_contains", list, left)
+	case "<>":
+		found = callAt(at, "or", callAt(at, sign, left, least), callAt(at, sign, left, greatest))
+	case ">", ">=":
+		found = callAt(at, sign, left, least)
+	default:
+		found = callAt(at, sign, left, greatest)
+	}
+	length := callAt(at, "coalesce", callAt(at, "len", list), expr.Constant(int64(0)))
+	hasNulls := callAt(at, "<", callAt(at, "list_count", list), length)
+	unknown := callAt(at, "or", callAt(at, "is null", left), hasNulls)
+	return callAt(at, "case", callAt(at, "=", length, expr.Constant(int64(0))), expr.Constant(false), found,
+		expr.Constant(true), unknown, expr.Constant(nil), expr.Constant(false))
 }
 
 func negatedIf(x *expr.Expr, negated bool) *expr.Expr {

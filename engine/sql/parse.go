@@ -410,7 +410,7 @@ func (p *statements) reader(r *pg.RangeFunction, alias Alias) From {
 	if call == nil {
 		p.unsupportedClause(pg.Token_FROM, "this FROM")
 	}
-	p.take(r, "functions", "alias")
+	p.take(r, "functions", "alias", "lateral") // which is so without the word, too
 	p.take(call, "funcname", "args")
 	at := p.offset(call.GetLocation())
 	if len(call.GetFuncname()) > 1 {

@@ -141,6 +141,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 			s.add(t)
 		}
 	}
+	s.numberPlaces()
 	if len(s.tokens) == 0 {
 		return nil, errorAt(text, 0, "the text is empty")
 	}
@@ -153,7 +154,8 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		gaps[t.Start] = s.tokens[i].End
 	}
 	s.end = int(s.tokens[len(s.tokens)-1].End)
-	s.dropCommas()
+	s.dropWords()
+	s.prefixAliases()
 	s.naturalLast()
 	s.nestedValues()
 	s.subscripts()
@@ -406,6 +408,9 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
+		if s.token(i-1).Token == pg.Token_AS {
+			return s.quotedName(i), 1
+		}
 		isFile := inFrom && s.isTablePlace(i) || i > 0 && i == s.of
 		if isFile && !s.plain[at] || s.files[at] {
 			s.marks[at] = markFile
@@ -595,6 +600,8 @@ func (s *script) replacedWord(i int, inFrom bool) (text string, taken int) {
 		return s.sample(i)
 	case markPivot:
 		return "0, ", 1
+	case markPlace:
+		return `"` + s.word(s.tokens[i]) + `"`, 1
 	}
 	if (s.isWord(i, "ignore") || s.isWord(i, "respect")) && s.ignoreNulls(i) {
 		return " ", 2
@@ -810,11 +817,14 @@ func (s *script) spelledParts(at int, parsed []string) []string {
 	return parts
 }
 
-// name returns the name that a token is.
+// name returns the name that a token is, also in single quotes.
 func (s *script) name(t *pg.ScanToken) string {
 	written := s.word(t)
 	if quoted, ok := strings.CutPrefix(written, `"`); ok {
 		return strings.ReplaceAll(strings.TrimSuffix(quoted, `"`), `""`, `"`)
+	}
+	if quoted, ok := strings.CutPrefix(written, `'`); ok {
+		return strings.ReplaceAll(strings.TrimSuffix(quoted, `'`), `''`, `'`)
 	}
 	return written
 }
