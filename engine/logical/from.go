@@ -62,6 +62,9 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 			return nil, err
 		}
 		r.qualify(0, []string{cmp.Or(f.Alias.Name, f.Function)})
+		if f.Alias.Name != "" && len(f.Alias.Columns) == 0 { // names the column, too
+			f.Alias.Columns, r.others = []string{f.Alias.Name}, map[string]int{f.Function: 0}
+		}
 		return r, r.rename(f.Alias, f.At)
 	case *sql.Derived:
 		if r, err = b.with(ctx, f); err != nil {
@@ -236,10 +239,17 @@ func (b *binder) openTable(ctx context.Context, s *sql.Select, t *Table, opt dat
 	return b.open(ctx, s, t.Files, opt)
 }
 
+// mainSchema is the catalog and the schema that tables without one are in, as DuckDB's of memory are.
+var mainSchema = []string{"memory", "main"}
+
 // IsIn says whether a table may be qualified by a schema, or by a catalog and a schema.
 func (t *Table) IsIn(qualifiers []string) bool {
-	missing := len(t.In) - len(qualifiers)
-	return missing >= 0 && slices.EqualFunc(qualifiers, t.In[missing:], strings.EqualFold) || len(qualifiers) == 0
+	in := t.In
+	if len(in) == 0 {
+		in = mainSchema
+	}
+	missing := len(in) - len(qualifiers)
+	return missing >= 0 && slices.EqualFunc(qualifiers, in[missing:], strings.EqualFold) || len(qualifiers) == 0
 }
 
 // namedFile opens a file whose name stands in no single quotes: FROM flights.parquet. offer has the

@@ -234,6 +234,15 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 	return 0, errorAt(e.At, "%v", err)
 }
 
+// isNamed says whether a column has a name, behind the name of its table perhaps.
+func (r *scope) isNamed(column int, path []string) bool {
+	last := len(path) - 1
+	isOf := func(t scopeTable) bool {
+		return t.from <= column && column < t.from+t.schema.NumFields() && t.is(path[:last])
+	}
+	return strings.EqualFold(r.columns[column].Name, path[last]) && (last == 0 || slices.ContainsFunc(r.tables, isOf))
+}
+
 // nameOf returns the name of an item without an alias.
 func (r *scope) nameOf(x *expr.Expr) string {
 	if n, ok := x.Value.(int64); ok && x.Op == expr.OpColumn { // #n

@@ -193,12 +193,14 @@ func (st *statement) star(it sql.Item, columns []int) error {
 		}
 		return -1
 	}
-	exclude := func(i int) string { return star.Exclude[i] }
+	exclude := func(i int) string { return strings.Join(star.Exclude[i], ".") }
 	replace := func(i int) string { return star.Replace[i].Name }
 	rename := func(i int) string { return star.Rename[i][0] }
 	for _, i := range columns {
 		c := st.scope.columns[i]
-		if named(len(star.Exclude), exclude, c.Name) >= 0 {
+		isLeftOut := func(path []string) bool { return st.scope.isNamed(i, path) }
+		if at := slices.IndexFunc(star.Exclude, isLeftOut); at >= 0 {
+			used[strings.ToLower(exclude(at))] = true
 			continue
 		}
 		made := item{expr: c.Expr(), name: c.Name}

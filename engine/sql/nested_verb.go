@@ -19,13 +19,14 @@ import (
 func (s *script) nestedVerbs() {
 	for i := range s.tokens {
 		open := s.token(i - 1)
-		if open.Token != pg.Token_ASCII_40 || !slices.Contains(beforeTable, s.token(i-2).Token) {
+		isInFrom := slices.Contains(beforeTable, s.token(i-2).Token) || s.opensWith(i-2)
+		if open.Token != pg.Token_ASCII_40 || !isInFrom {
 			continue
 		}
 		t, next := s.tokens[i], s.token(i+1)
 		switch verb := verbs[strings.ToLower(s.word(t))]; {
 		case s.isWord(i, "show") && s.isWord(i+1, "tables") && s.token(i+2).Token == pg.Token_ASCII_41:
-			s.markVerb(t, "0")
+			s.markVerb(t, showTables)
 		case verb != Describe && verb != Summarize:
 		case startsStatement(next.Token):
 			if end := s.closing(i); end >= 0 {
@@ -39,6 +40,14 @@ func (s *script) nestedVerbs() {
 			}
 		}
 	}
+}
+
+// showTables is what is parsed in place of SHOW TABLES.
+const showTables = "0"
+
+// opensWith says whether the token at an index stands between a name of WITH and its statement.
+func (s *script) opensWith(i int) bool {
+	return s.token(i).Token == pg.Token_AS || s.token(i).Token == pg.Token_MATERIALIZED
 }
 
 // markVerb notes what is parsed in place of a verb behind FROM.
@@ -82,11 +91,11 @@ func (p *statements) about(s *Select) {
 		p.fail(at, "not supported: this %s behind FROM", strings.ToUpper(p.word(p.tokens[p.at[int32(at)]])))
 	}
 	s.Items = []Item{{}}
-	verb := verbs[strings.ToLower(p.word(p.tokens[p.at[int32(at)]]))]
-	if verb == "" {
+	if s.From == nil {
 		s.From = &TableList{}
 		return
 	}
+	verb := verbs[strings.ToLower(p.word(p.tokens[p.at[int32(at)]]))]
 	of := &Select{Text: p.text, Items: []Item{{}}, From: s.From}
 	if d, ok := s.From.(*Derived); ok && d.With == nil {
 		of = d.Query

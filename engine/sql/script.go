@@ -473,7 +473,7 @@ func (s *script) replacedVerb(i int) (text string, taken int) {
 		return s.swapped[at], 1
 	case i == 0 && s.verb != "":
 		return s.withoutVerb()
-	case s.marks[at] == markVerb && s.isWord(i, "show"):
+	case s.marks[at] == markVerb && s.verbsWithin[at] == showTables:
 		return s.verbsWithin[at], 2
 	case s.marks[at] == markVerb:
 		return s.verbsWithin[at], 1

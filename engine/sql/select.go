@@ -68,7 +68,7 @@ type Item struct {
 
 // Star is what stands behind *.
 type Star struct {
-	Exclude []string    // columns that are left out
+	Exclude [][]string  // columns that are left out, behind the names of their tables perhaps
 	Replace []Item      // expressions in place of the columns that have their names
 	Rename  [][2]string // columns, and the names that they get
 }

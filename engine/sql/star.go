@@ -56,19 +56,27 @@ func (s *script) star(i int) (text string, taken int) {
 // excluded reads a name, or names in parentheses, and returns the index behind them.
 func (s *script) excluded(of *starred, i int) int {
 	if s.token(i).Token != pg.Token_ASCII_40 {
-		of.Exclude = append(of.Exclude, s.name(s.token(i)))
-		return i + 1
+		return s.excludedName(of, i)
 	}
 	for i++; ; i++ {
 		if !isName(s.token(i)) {
 			return s.closed(len(s.tokens))
 		}
-		of.Exclude = append(of.Exclude, s.name(s.token(i)))
-		if i++; s.token(i).Token != pg.Token_ASCII_44 {
+		if i = s.excludedName(of, i); s.token(i).Token != pg.Token_ASCII_44 {
 			break
 		}
 	}
 	return s.closed(i)
+}
+
+// excludedName reads a column's name, behind the table's perhaps, and returns the index behind it.
+func (s *script) excludedName(of *starred, i int) int {
+	path := []string{s.name(s.token(i))}
+	for i++; s.token(i).Token == pg.Token_ASCII_46 && isName(s.token(i+1)); i += 2 {
+		path = append(path, s.name(s.token(i+1)))
+	}
+	of.Exclude = append(of.Exclude, path)
+	return i
 }
 
 // renamed reads the names of RENAME, from its parenthesis on, and returns the index behind them.

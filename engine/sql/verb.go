@@ -10,7 +10,9 @@ import (
 )
 
 // verbs are the verbs by the words that they are written as, in lower case.
-var verbs = map[string]Verb{"describe": Describe, "desc": Describe, "summarize": Summarize, "explain": Explain}
+var verbs = map[string]Verb{
+	"describe": Describe, "desc": Describe, "show": Describe, "summarize": Summarize, "explain": Explain,
+}
 
 // readVerb finds the verb in front of the statement, which PostgreSQL's parser is not told of. L3.
 func (s *script) readVerb() error {
