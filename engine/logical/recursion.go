@@ -19,6 +19,7 @@ type Recursion struct {
 	Of           [2][]expr.ID // of the anchor and the step, by column: the column that has the values
 	Before       *Working     // the rows of the iteration before
 	Fresh        *Fresh       // leaves out rows that were there before, in any iteration; nil of UNION ALL
+	Had          *Working     // the rows of all iterations before; nil where the step does not read them
 	columns      []Column
 }
 
@@ -84,6 +85,7 @@ func Iterations(n Node, f func(*Working)) {
 // recursing is a statement of WITH RECURSIVE while its step is bound.
 type recursing struct {
 	before  *Working
+	had     *Working // nil where the step has not read it
 	columns []Column // of the anchor
 	hidden  int      // of the last columns: a domain
 }
@@ -100,10 +102,11 @@ func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion)
 		n.Of[0] = append(n.Of[0], c.ID)
 		n.columns = append(n.columns, Column{ID: b.ids.New(), Name: c.Name, Type: rowdata.ValueType(c.Type), Nullable: true})
 	}
+	of := &recursing{before: n.Before, columns: n.columns, hidden: hidden}
 	if known := b.recursions[f]; known != nil { // what it shares was bound with it
-		n.Before = known.before
+		n.Before, of.before, of.had = known.before, known.before, known.had
 	}
-	b.recursions[f] = &recursing{n.Before, n.columns, hidden}
+	b.recursions[f] = of
 	step, err := b.step(ctx, f, hidden)
 	if err != nil {
 		return nil, 0, err
@@ -117,6 +120,10 @@ func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion)
 	}
 	for _, c := range n.Step.Columns() {
 		n.Of[1] = append(n.Of[1], c.ID)
+	}
+	if n.Had = of.had; f.Key != nil {
+		r, err := b.keyed(ctx, s, f, scopeOf(n), hidden)
+		return r, hidden, err
 	}
 	if !f.All {
 		if n.Fresh, err = b.fresh(ctx, s, f, n.columns); err != nil {
@@ -187,10 +194,79 @@ func (b *binder) fresh(ctx context.Context, s *sql.Select, f *sql.Recursion, col
 	return n, nil
 }
 
-// iteration binds a place that reads the iteration before.
-func (b *binder) iteration(f *sql.Iteration) (*scope, error) {
+// keyed leaves one row for each value of the columns of USING KEY, and of the last columns, which are a domain.
+func (b *binder) keyed(ctx context.Context, s *sql.Select, f *sql.Recursion, r *scope, hidden int) (*scope, error) {
+	r.qualify(0, []string{f.Name})
+	if err := r.rename(sql.Alias{Name: f.Name, Columns: f.Columns}, f.At); err != nil {
+		return nil, err
+	}
+	own := len(r.columns) - hidden
+	values := make([]*expr.Expr, own) // by column: an aggregate; nil of none
+	isKey := make([]bool, own)
+	for _, it := range f.Key {
+		if it.Expr == nil {
+			return nil, errorAt(it.At, "USING KEY: * is no column")
+		}
+		name := it.Expr
+		if it.Expr.Op == expr.OpAggregate && len(it.Expr.Args) > 0 {
+			name = it.Expr.Args[0]
+		}
+		if it.Name != "" {
+			name = &expr.Expr{Op: expr.OpColumn, Name: it.Name, At: it.At}
+		}
+		isCall := it.Expr.Op == expr.OpAggregate
+		if name.Op != expr.OpColumn || !isCall && (it.Expr.Op != expr.OpColumn || it.Name != "") {
+			const want = "USING KEY (%s): want columns, and aggregates of others, as in USING KEY (a, max(b), count(*) AS n)"
+			return nil, errorAt(it.At, want, it.Expr)
+		}
+		c, err := r.find(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case values[c] != nil, isCall && isKey[c]:
+			return nil, errorAt(it.At, "USING KEY: column %q is there twice", r.columns[c].Name)
+		case isCall:
+			values[c] = it.Expr
+		default:
+			isKey[c] = true
+		}
+	}
+	if !slices.Contains(isKey, true) {
+		return nil, errorAt(f.At, "USING KEY wants one column at least that is no aggregate")
+	}
+	groups := &sql.Select{Text: s.Text}
+	for i, c := range r.columns {
+		value := c.Expr()
+		switch {
+		case i >= own || isKey[i]:
+			groups.GroupBy = append(groups.GroupBy, sql.GroupElement{Expr: value, At: f.At})
+		case values[i] != nil:
+			value = values[i]
+		default:
+			value = &expr.Expr{Op: expr.OpAggregate, Name: query.Last.String(), Args: []*expr.Expr{value}, At: f.At}
+		}
+		groups.Items = append(groups.Items, sql.Item{Expr: value, Name: c.Name})
+	}
+	n, err := b.over(ctx, groups, r)
+	if err != nil {
+		return nil, err
+	}
+	return scopeOf(n), nil
+}
+
+// iteration binds a place that reads the iteration before, or all of them.
+func (b *binder) iteration(ctx context.Context, s *sql.Select, f *sql.Iteration) (*scope, error) {
 	of := b.recursions[f.Of]
 	r := scopeOf(newIteration(&b.ids, of.before, of.columns))
+	if f.Whole {
+		if of.had == nil {
+			of.had = &Working{f.Of.Name + ", before"}
+		}
+		var err error
+		if r, err = b.keyed(ctx, s, f.Of, scopeOf(newIteration(&b.ids, of.had, of.columns)), of.hidden); err != nil {
+			return nil, err
+		}
+	}
 	if o := b.outer; o != nil {
 		o.iterates = true
 	}

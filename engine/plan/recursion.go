@@ -18,7 +18,8 @@ type recursionNode struct {
 	places       [2][]int // of the anchor and the step, by column: the column that has the values
 	made         *arrow.Schema
 	before       *logical.Working
-	fresh        *freshNode // nil of UNION ALL
+	fresh        *freshNode       // nil of UNION ALL
+	had          *logical.Working // the rows of all iterations, where the step reads them; else nil
 }
 
 // freshNode tells rows that no iteration has had: by a table of keys, and where that outgrows the memory, by groups of
@@ -42,7 +43,7 @@ func (n *recursionNode) text() string {
 
 // recursion makes the node of a statement of WITH RECURSIVE.
 func (p *planner) recursion(n *logical.Recursion) (*recursionNode, error) {
-	made := &recursionNode{before: n.Before, made: keptSchema(n.Columns())}
+	made := &recursionNode{before: n.Before, had: n.Had, made: keptSchema(n.Columns())}
 	var err error
 	for i, in := range n.Inputs() {
 		of, err := p.reader(in)

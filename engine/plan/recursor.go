@@ -43,7 +43,7 @@ type recursor struct {
 	count  int64              // iterations
 
 	seen  *engine.Distinct    // nil where a table of keys outgrows the memory
-	had   *engine.Kept        // of UNION without ALL: all rows, but for waits
+	had   *engine.Kept        // all rows, but for waits; nil of UNION ALL whose step does not read them
 	waits []arrow.RecordBatch // owned: some rows that are to be in had
 
 	waiting int64 // rows of waits
@@ -99,11 +99,16 @@ func (x *recursor) iterate() error {
 		if x.node.fresh != nil {
 			x.seen, x.had = x.run.statement.NewDistinct(x.node.fresh.keys), x.run.statement.NewKept(x.node.made)
 		}
+		if x.node.had != nil {
+			x.had = x.run.statement.NewKept(x.node.made)
+		}
 		from := x.anchor
 		x.anchor = nil
 		made, err := x.keep(from, x.node.places[0])
-		x.rows = made
-		return err
+		if x.rows = made; err != nil {
+			return err
+		}
+		return x.addAll()
 	}
 	if most := x.run.statement.Engine().MaxRecursion(); x.count >= most {
 		const text = "%w: WITH RECURSIVE %s has rows after %s iterations, as many as %s allows, %s in the last one; " +
@@ -112,7 +117,7 @@ func (x *recursor) iterate() error {
 			knob.Name("engine.MaxRecursion"), humanize.Comma(x.rows.Rows()))
 	}
 	x.count++
-	step := x.run.within(map[*logical.Working]*engine.Kept{x.node.before: x.rows})
+	step := x.run.within(map[*logical.Working]*engine.Kept{x.node.before: x.rows, x.node.had: x.had})
 	defer step.releaseTests()
 	from, err := x.node.step.read(x.ctx, step)
 	if err != nil {
@@ -129,7 +134,17 @@ func (x *recursor) iterate() error {
 	addSpilled(&stats, last.Stats())
 	x.note(stats, last.Rows())
 	step.releaseTests()
-	return last.Release()
+	return cmp.Or(last.Release(), x.addAll())
+}
+
+// addAll adds the rows of an iteration, which the step has made whole, to all rows, where the step reads these.
+func (x *recursor) addAll() error {
+	if x.node.had == nil {
+		return nil
+	}
+	rows := x.rows.Read(x.ctx)
+	defer rows.Release()
+	return cmp.Or(recordreader.Each(x.ctx, rows, x.had.Add), x.had.End())
 }
 
 // note notes what iterations have done, and the rows that the last one of them was made of.

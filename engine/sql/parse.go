@@ -144,6 +144,7 @@ type named struct {
 	columns []string // names of its first columns
 	with    *With
 	within  *Recursion // if query is nil
+	key     []Item     // of USING KEY; nil of none
 }
 
 // queriesMax bounds how deep statements are nested, also through names of WITH: a statement is planned once
@@ -297,12 +298,15 @@ func (p *statements) with(clause *pg.WithClause) {
 			Inlined:      cte.GetCtematerialized() == pg.CTEMaterialize_CTEMaterializeNever,
 		}
 		of := &named{columns: words(cte.GetAliascolnames()), with: made}
-		if clause.GetRecursive() {
+		if of.key = p.keyOf(p.offset(cte.GetLocation())); clause.GetRecursive() {
 			p.itself = of
 		}
 		p.within = append(p.within, name)
 		of.query = p.statement(query, known)
 		p.within = p.within[:len(p.within)-1]
+		if _, ok := of.query.From.(*Recursion); of.key != nil && !ok {
+			p.fail(p.offset(cte.GetLocation()), "USING KEY is for WITH RECURSIVE: a UNION whose last statement reads %s", name)
+		}
 		own[name], known[name] = true, of
 	}
 	p.ctes = known
@@ -342,6 +346,9 @@ func (p *statements) tableAlias(a *pg.Alias) Alias {
 	return Alias{a.GetAliasname(), words(a.GetColnames())}
 }
 
+// recurringSchema qualifies, in the step of a statement of WITH RECURSIVE with USING KEY, the name of all its rows.
+const recurringSchema = "recurring"
+
 // table reads a name, or a pattern of files in quotes.
 func (p *statements) table(v *pg.RangeVar, alias Alias) From {
 	p.take(v, "catalogname", "schemaname", "relname", "alias")
@@ -375,6 +382,18 @@ func (p *statements) table(v *pg.RangeVar, alias Alias) From {
 	}
 	parts = p.spelledParts(at, parts)
 	last := len(parts) - 1
+	cte := p.ctes[strings.ToLower(parts[last])]
+	if strings.EqualFold(parts[0], recurringSchema) && last == 1 && cte != nil {
+		if cte.within == nil || cte.key == nil {
+			p.fail(at, "recurring.%s stands in the step of WITH RECURSIVE %[1]s ... USING KEY alone", parts[last])
+		}
+		cte.within.uses++
+		alias.Name = cmp.Or(alias.Name, parts[last])
+		if n := len(alias.Columns); n < len(cte.columns) {
+			alias.Columns = append(alias.Columns, cte.columns[n:]...)
+		}
+		return &Iteration{At: at, Of: cte.within, Alias: alias, Whole: true}
+	}
 	return &Table{At: at, Name: parts[last], In: parts[:last], Alias: alias}
 }
 

@@ -60,6 +60,8 @@ type script struct {
 
 	qualified map[int]bool // conditions of QUALIFY, by the offset of their first byte
 
+	keys map[int]keyText // of USING KEY, by the offset of the name of WITH
+
 	verb      Verb // in front of the statement; "" of a SELECT alone
 	verbWords int  // of verb
 	of        int  // index of the token behind verb from which on the text is a table, as behind FROM; 0 of other texts
@@ -128,7 +130,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
 		verbsWithin: map[int]string{}, lambdas: map[int]bool{}, swapped: map[int]string{}, types: map[int]typed{},
-		openings: map[int][]opening{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		keys: map[int]keyText{}, openings: map[int][]opening{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
@@ -155,6 +157,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	}
 	s.end = int(s.tokens[len(s.tokens)-1].End)
 	s.dropWords()
+	s.usingKeys()
 	s.prefixAliases()
 	s.naturalLast()
 	s.nestedValues()

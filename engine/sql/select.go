@@ -202,6 +202,11 @@ type Recursion struct {
 	Step   *Select
 	All    bool // else a row that was there before, in any iteration, is left out
 
+	// Key are the columns of USING KEY, and aggregates of others: of the rows of all iterations there is one for each
+	// value of the columns, with the last value of a column without an aggregate. Nil: rows stay as they are.
+	Key     []Item
+	Columns []string // names of the first columns, which Key has them by
+
 	uses int // of Iteration in Step
 }
 
@@ -210,6 +215,7 @@ type Iteration struct {
 	At    int
 	Of    *Recursion
 	Alias Alias
+	Whole bool // the rows of all iterations before, by their Key
 }
 
 // Values has rows that are written in the statement.
