@@ -54,7 +54,7 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		}
 		return r, err
 	case *sql.Iteration:
-		return b.iteration(ctx, s, f)
+		return b.iteration(f)
 	case *sql.Values:
 		return b.values(ctx, s, f)
 	case *sql.Series:

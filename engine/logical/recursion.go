@@ -19,7 +19,7 @@ type Recursion struct {
 	Of           [2][]expr.ID // of the anchor and the step, by column: the column that has the values
 	Before       *Working     // the rows of the iteration before
 	Fresh        *Fresh       // leaves out rows that were there before, in any iteration; nil of UNION ALL
-	Had          *Working     // the rows of all iterations before; nil where the step does not read them
+	Keyed        *Keyed       // of USING KEY; nil of others
 	columns      []Column
 }
 
@@ -30,6 +30,16 @@ type Working struct{ Name string }
 type Fresh struct {
 	Root      Node     // EXCEPT of the following two
 	Made, Had *Working // the rows of the iteration; the rows of all iterations before
+}
+
+// Keyed makes the rows of a recursion of USING KEY, its state: one row for each key, of the rows of all iterations. A
+// step reads the rows of the state that the iteration before it has changed.
+type Keyed struct {
+	State   Node     // a statement of its own: the state, of Rows
+	Rows    *Working // the rows of all iterations, or, if IsLast, the state before and the rows of one
+	Changed *Fresh   // of Made, the state, the rows that are not in Had, the state one iteration before
+	Raw     []Column // of Rows
+	IsLast  bool     // no column has an aggregate: the state may be made of the state before, and the rows behind it
 }
 
 // Columns implements Node.
@@ -85,8 +95,8 @@ func Iterations(n Node, f func(*Working)) {
 // recursing is a statement of WITH RECURSIVE while its step is bound.
 type recursing struct {
 	before  *Working
-	had     *Working // nil where the step has not read it
-	columns []Column // of the anchor
+	state   *Working // the rows that Fresh or Keyed has made
+	columns []Column // of before and state
 	hidden  int      // of the last columns: a domain
 }
 
@@ -102,10 +112,18 @@ func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion)
 		n.Of[0] = append(n.Of[0], c.ID)
 		n.columns = append(n.columns, Column{ID: b.ids.New(), Name: c.Name, Type: rowdata.ValueType(c.Type), Nullable: true})
 	}
-	of := &recursing{before: n.Before, columns: n.columns, hidden: hidden}
+	raw := n.columns
+	of := &recursing{before: n.Before, state: &Working{f.Name + ", made"}, hidden: hidden}
 	if known := b.recursions[f]; known != nil { // what it shares was bound with it
-		n.Before, of.before, of.had = known.before, known.before, known.had
+		n.Before, of.before, of.state = known.before, known.before, known.state
 	}
+	if f.Key != nil {
+		if n.Keyed, err = b.keyed(ctx, s, f, raw, of); err != nil {
+			return nil, 0, err
+		}
+		n.columns = n.Keyed.Changed.Root.Columns()
+	}
+	of.columns = n.columns
 	b.recursions[f] = of
 	step, err := b.step(ctx, f, hidden)
 	if err != nil {
@@ -115,18 +133,14 @@ func (b *binder) recursion(ctx context.Context, s *sql.Select, f *sql.Recursion)
 		const text = "WITH RECURSIVE %s: the first statement has %s, and the one that reads %[1]s %[3]d"
 		return nil, 0, errorAt(f.At, text, f.Name, counted(len(n.columns)-hidden), len(step.columns)-hidden)
 	}
-	if n.Step, err = b.castTo(ctx, f, step.node, n.columns); err != nil {
+	if n.Step, err = b.castTo(ctx, f, step.node, raw); err != nil {
 		return nil, 0, err
 	}
 	for _, c := range n.Step.Columns() {
 		n.Of[1] = append(n.Of[1], c.ID)
 	}
-	if n.Had = of.had; f.Key != nil {
-		r, err := b.keyed(ctx, s, f, scopeOf(n), hidden)
-		return r, hidden, err
-	}
-	if !f.All {
-		if n.Fresh, err = b.fresh(ctx, s, f, n.columns); err != nil {
+	if !f.All && f.Key == nil {
+		if n.Fresh, err = b.fresh(ctx, s, f, of.state, n.columns); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -178,9 +192,11 @@ func (b *binder) castTo(ctx context.Context, f *sql.Recursion, step Node, to []C
 	return NewProject(ctx, step, columns, exprs)
 }
 
-// fresh binds which rows of an iteration are new.
-func (b *binder) fresh(ctx context.Context, s *sql.Select, f *sql.Recursion, columns []Column) (*Fresh, error) {
-	n := &Fresh{Made: &Working{f.Name + ", made"}, Had: &Working{f.Name + ", before"}}
+// fresh binds which of the rows made are new.
+func (b *binder) fresh(
+	ctx context.Context, s *sql.Select, f *sql.Recursion, made *Working, columns []Column,
+) (*Fresh, error) {
+	n := &Fresh{Made: made, Had: &Working{f.Name + ", before"}}
 	except := &sql.SetOperation{At: f.At, Kind: sql.Except}
 	m := &united{b: b, ctx: ctx, of: except}
 	for _, of := range []*Working{n.Made, n.Had} {
@@ -194,28 +210,60 @@ func (b *binder) fresh(ctx context.Context, s *sql.Select, f *sql.Recursion, col
 	return n, nil
 }
 
-// keyed leaves one row for each value of the columns of USING KEY, and of the last columns, which are a domain.
-func (b *binder) keyed(ctx context.Context, s *sql.Select, f *sql.Recursion, r *scope, hidden int) (*scope, error) {
+// keyed binds USING KEY over the rows of all iterations. The last columns that are a domain are keys, too.
+func (b *binder) keyed(
+	ctx context.Context, s *sql.Select, f *sql.Recursion, raw []Column, of *recursing,
+) (n *Keyed, err error) {
+	isColumn := func(it sql.Item) bool { return it.Expr != nil && it.Expr.Op == expr.OpColumn }
+	n = &Keyed{Rows: &Working{f.Name + ", all"}, Raw: raw}
+	n.IsLast = !slices.ContainsFunc(f.Key, func(it sql.Item) bool { return !isColumn(it) })
+	r := scopeOf(newIteration(&b.ids, n.Rows, raw))
 	r.qualify(0, []string{f.Name})
 	if err := r.rename(sql.Alias{Name: f.Name, Columns: f.Columns}, f.At); err != nil {
 		return nil, err
 	}
-	own := len(r.columns) - hidden
-	values := make([]*expr.Expr, own) // by column: an aggregate; nil of none
-	isKey := make([]bool, own)
+	values, err := r.aggregatesOf(f, len(raw)-of.hidden)
+	if err != nil {
+		return nil, err
+	}
+	groups := &sql.Select{Text: s.Text}
+	for i, c := range r.columns {
+		value := c.Expr()
+		if i >= len(values) || values[i] == nil {
+			groups.GroupBy = append(groups.GroupBy, sql.GroupElement{Expr: value, At: f.At})
+		} else {
+			value = values[i]
+		}
+		groups.Items = append(groups.Items, sql.Item{Expr: value, Name: c.Name})
+	}
+	if n.State, err = b.over(ctx, groups, r); err != nil {
+		return nil, err
+	}
+	var columns []Column
+	for _, c := range n.State.Columns() {
+		columns = append(columns, Column{Name: c.Name, Type: rowdata.ValueType(c.Type), Nullable: true})
+	}
+	n.Changed, err = b.fresh(ctx, s, f, of.state, columns)
+	return n, err
+}
+
+// aggregatesOf returns, for each of the first columns, its aggregate in the state of USING KEY; nil of a key.
+func (r *scope) aggregatesOf(f *sql.Recursion, columns int) (values []*expr.Expr, err error) {
+	values = make([]*expr.Expr, columns)
+	isKey, some := make([]bool, columns), false
 	for _, it := range f.Key {
 		if it.Expr == nil {
 			return nil, errorAt(it.At, "USING KEY: * is no column")
 		}
+		isCall := it.Expr.Op == expr.OpAggregate
 		name := it.Expr
-		if it.Expr.Op == expr.OpAggregate && len(it.Expr.Args) > 0 {
+		if isCall && len(it.Expr.Args) > 0 {
 			name = it.Expr.Args[0]
 		}
-		if it.Name != "" {
+		if it.Name != "" && isCall {
 			name = &expr.Expr{Op: expr.OpColumn, Name: it.Name, At: it.At}
 		}
-		isCall := it.Expr.Op == expr.OpAggregate
-		if name.Op != expr.OpColumn || !isCall && (it.Expr.Op != expr.OpColumn || it.Name != "") {
+		if name.Op != expr.OpColumn || it.Name != "" && !isCall {
 			const want = "USING KEY (%s): want columns, and aggregates of others, as in USING KEY (a, max(b), count(*) AS n)"
 			return nil, errorAt(it.At, want, it.Expr)
 		}
@@ -228,44 +276,27 @@ func (b *binder) keyed(ctx context.Context, s *sql.Select, f *sql.Recursion, r *
 		case isCall:
 			values[c] = it.Expr
 		default:
-			isKey[c] = true
+			isKey[c], some = true, true
 		}
 	}
-	if !slices.Contains(isKey, true) {
+	if !some {
 		return nil, errorAt(f.At, "USING KEY wants one column at least that is no aggregate")
 	}
-	groups := &sql.Select{Text: s.Text}
-	for i, c := range r.columns {
-		value := c.Expr()
-		switch {
-		case i >= own || isKey[i]:
-			groups.GroupBy = append(groups.GroupBy, sql.GroupElement{Expr: value, At: f.At})
-		case values[i] != nil:
-			value = values[i]
-		default:
-			value = &expr.Expr{Op: expr.OpAggregate, Name: query.Last.String(), Args: []*expr.Expr{value}, At: f.At}
+	for i := range values {
+		if values[i] == nil && !isKey[i] {
+			of := []*expr.Expr{r.columns[i].Expr()}
+			values[i] = &expr.Expr{Op: expr.OpAggregate, Name: query.Last.String(), Args: of, At: f.At}
 		}
-		groups.Items = append(groups.Items, sql.Item{Expr: value, Name: c.Name})
 	}
-	n, err := b.over(ctx, groups, r)
-	if err != nil {
-		return nil, err
-	}
-	return scopeOf(n), nil
+	return values, nil
 }
 
-// iteration binds a place that reads the iteration before, or all of them.
-func (b *binder) iteration(ctx context.Context, s *sql.Select, f *sql.Iteration) (*scope, error) {
+// iteration binds a place that reads the iteration before, or the state of USING KEY.
+func (b *binder) iteration(f *sql.Iteration) (*scope, error) {
 	of := b.recursions[f.Of]
 	r := scopeOf(newIteration(&b.ids, of.before, of.columns))
 	if f.Whole {
-		if of.had == nil {
-			of.had = &Working{f.Of.Name + ", before"}
-		}
-		var err error
-		if r, err = b.keyed(ctx, s, f.Of, scopeOf(newIteration(&b.ids, of.had, of.columns)), of.hidden); err != nil {
-			return nil, err
-		}
+		r = scopeOf(newIteration(&b.ids, of.state, of.columns))
 	}
 	if o := b.outer; o != nil {
 		o.iterates = true

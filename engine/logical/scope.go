@@ -203,6 +203,9 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 		}
 		return 0, err
 	}
+	if c, ok := r.others[strings.ToLower(strings.Join(e.Path, "."))]; ok && len(r.tables) == 0 {
+		return c, nil // of a set operation
+	}
 	missing := e.Path // the part of the path that errors name
 	known := false    // a table has that name
 	for n, t := range r.tables {

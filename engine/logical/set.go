@@ -1,9 +1,11 @@
 package logical
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -113,7 +115,7 @@ func (b *binder) setOperation(
 		if err != nil {
 			return nil, 0, err
 		}
-		m.in, m.hidden = append(m.in, r), hidden
+		m.in, m.hidden, m.written = append(m.in, r), hidden, append(m.written, itemNames(q))
 	}
 	made, err = b.united(ctx, s, m)
 	return made, m.hidden, err
@@ -150,15 +152,62 @@ func (b *binder) united(ctx context.Context, s *sql.Select, m *united) (*scope, 
 	return r, nil
 }
 
-// others returns the names that columns have in the statements behind the first one.
+// others returns further names that columns have: those that the statements have, those within them, and names behind a
+// table's. A name of two columns is none.
 func (m *united) others() map[string]int {
 	names := map[string]int{}
-	for i, r := range m.in[1:] {
-		for c, at := range m.places[i+1] {
-			if at >= 0 {
-				names[strings.ToLower(r.columns[at].Name)] = c
+	note := func(name string, c int) {
+		if at, ok := names[name]; ok && at != c {
+			c = -1
+		}
+		names[name] = c
+	}
+	for i, r := range m.in {
+		for c, at := range m.places[i] {
+			if at < 0 {
+				continue
+			}
+			if note(strings.ToLower(r.columns[at].Name), c); i < len(m.written) && at < len(m.written[i]) {
+				for _, name := range m.written[i][at] {
+					note(name, c)
+				}
 			}
 		}
+	}
+	maps.DeleteFunc(names, func(_ string, c int) bool { return c < 0 })
+	return names
+}
+
+// itemNames returns the names that the columns of a statement have, in lower case: those of its items, and behind the
+// name of its only table; of a set operation by places the names of all its statements. nil where a * has columns.
+func itemNames(q *sql.Select) (names [][]string) {
+	set, isSet := q.From.(*sql.SetOperation)
+	t, isTable := q.From.(*sql.Table)
+	for _, it := range q.Items {
+		var list []string
+		switch {
+		case it.Expr == nil && isSet && !set.ByName && len(q.Items) == 1:
+			for _, of := range set.Queries {
+				for i, more := range itemNames(of) {
+					if i == len(names) {
+						names = append(names, nil)
+					}
+					names[i] = append(names[i], more...)
+				}
+			}
+			return names
+		case it.Expr == nil:
+			return nil
+		case it.Name != "":
+			list = append(list, strings.ToLower(it.Name))
+		}
+		if it.Expr.Op == expr.OpColumn {
+			list = append(list, strings.ToLower(it.Expr.Name))
+			if isTable && it.Expr.Path == nil {
+				list = append(list, strings.ToLower(cmp.Or(t.Alias.Name, t.Name)+"."+it.Expr.Name))
+			}
+		}
+		names = append(names, list)
 	}
 	return names
 }
@@ -215,6 +264,8 @@ type united struct {
 	ctx context.Context
 	of  *sql.SetOperation
 	in  []*scope
+
+	written [][][]string // by statement and column: further names, in lower case; nil of a statement with a *
 
 	hidden int // of the last columns of each statement: a domain
 	names  []string

@@ -18,8 +18,17 @@ type recursionNode struct {
 	places       [2][]int // of the anchor and the step, by column: the column that has the values
 	made         *arrow.Schema
 	before       *logical.Working
-	fresh        *freshNode       // nil of UNION ALL
-	had          *logical.Working // the rows of all iterations, where the step reads them; else nil
+	fresh        *freshNode // nil of UNION ALL
+	keyed        *keyedNode // of USING KEY; nil of others
+}
+
+// keyedNode makes the state of a recursion of USING KEY of the rows of all iterations, and tells which rows of it an
+// iteration has changed.
+type keyedNode struct {
+	state, changed   readerNode
+	raw              *arrow.Schema // of the rows of iterations
+	rows, made, last *logical.Working
+	isLast           bool // the state has keys and last values alone
 }
 
 // freshNode tells rows that no iteration has had: by a table of keys, and where that outgrows the memory, by groups of
@@ -35,7 +44,10 @@ func (n *recursionNode) schema() *arrow.Schema { return n.made }
 
 // text describes the recursion, for people.
 func (n *recursionNode) text() string {
-	if n.fresh != nil {
+	switch {
+	case n.keyed != nil:
+		return n.before.Name + ", a row for each key"
+	case n.fresh != nil:
 		return n.before.Name + ", new rows of each iteration"
 	}
 	return n.before.Name + ", all rows of each iteration"
@@ -43,7 +55,7 @@ func (n *recursionNode) text() string {
 
 // recursion makes the node of a statement of WITH RECURSIVE.
 func (p *planner) recursion(n *logical.Recursion) (*recursionNode, error) {
-	made := &recursionNode{before: n.Before, had: n.Had, made: keptSchema(n.Columns())}
+	made := &recursionNode{before: n.Before, made: keptSchema(n.Columns())}
 	var err error
 	for i, in := range n.Inputs() {
 		of, err := p.reader(in)
@@ -58,6 +70,14 @@ func (p *planner) recursion(n *logical.Recursion) (*recursionNode, error) {
 		for c, id := range n.Of[i] {
 			made.places[i][c] = logical.PlaceOf(in, id)
 		}
+	}
+	if of := n.Keyed; of != nil {
+		made.keyed = &keyedNode{raw: keptSchema(of.Raw), rows: of.Rows, made: of.Changed.Made, last: of.Changed.Had}
+		made.keyed.isLast = of.IsLast
+		if made.keyed.state, err = p.reader(of.State); err == nil {
+			made.keyed.changed, err = p.reader(of.Changed.Root)
+		}
+		return made, err
 	}
 	if n.Fresh == nil {
 		return made, nil

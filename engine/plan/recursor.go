@@ -43,10 +43,12 @@ type recursor struct {
 	count  int64              // iterations
 
 	seen  *engine.Distinct    // nil where a table of keys outgrows the memory
-	had   *engine.Kept        // all rows, but for waits; nil of UNION ALL whose step does not read them
+	had   *engine.Kept        // of UNION without ALL, and of aggregates of USING KEY: all rows, but for waits
+	state *engine.Kept        // of USING KEY
 	waits []arrow.RecordBatch // owned: some rows that are to be in had
 
 	waiting int64 // rows of waits
+	ended   bool  // of USING KEY: the state is read
 }
 
 func (x *recursor) release() {
@@ -60,7 +62,7 @@ func (x *recursor) release() {
 	if x.seen != nil {
 		x.seen.Release()
 	}
-	for _, rows := range []*engine.Kept{x.rows, x.had} {
+	for _, rows := range []*engine.Kept{x.rows, x.had, x.state} {
 		if rows != nil {
 			_ = rows.Release() // of files that nobody reads any more
 		}
@@ -80,16 +82,28 @@ func (x *recursor) next() (arrow.RecordBatch, error) {
 			x.out = nil
 		}
 		if x.rows != nil && x.rows.Rows() == 0 {
-			if x.had != nil {
-				x.note(x.had.Stats(), 0)
-			}
-			return nil, nil
+			return x.end()
 		}
 		if err := x.iterate(); err != nil {
 			return nil, err
 		}
-		x.out = x.rows.Read(x.ctx)
+		if x.node.keyed == nil {
+			x.out = x.rows.Read(x.ctx)
+		}
 	}
+}
+
+// end returns the next batch once no iteration comes: of the state of USING KEY, and else none.
+func (x *recursor) end() (arrow.RecordBatch, error) {
+	if x.had != nil {
+		x.note(x.had.Stats(), 0)
+	}
+	if x.node.keyed == nil || x.ended {
+		return nil, nil
+	}
+	x.ended = true
+	x.out = x.state.Read(x.ctx)
+	return x.next()
 }
 
 // iterate makes the rows of the next iteration of the rows of the last one.
@@ -99,16 +113,14 @@ func (x *recursor) iterate() error {
 		if x.node.fresh != nil {
 			x.seen, x.had = x.run.statement.NewDistinct(x.node.fresh.keys), x.run.statement.NewKept(x.node.made)
 		}
-		if x.node.had != nil {
-			x.had = x.run.statement.NewKept(x.node.made)
-		}
 		from := x.anchor
 		x.anchor = nil
-		made, err := x.keep(from, x.node.places[0])
-		if x.rows = made; err != nil {
-			return err
+		if x.node.keyed != nil {
+			return x.begin(from)
 		}
-		return x.addAll()
+		made, err := x.keep(from, x.node.places[0])
+		x.rows = made
+		return err
 	}
 	if most := x.run.statement.Engine().MaxRecursion(); x.count >= most {
 		const text = "%w: WITH RECURSIVE %s has rows after %s iterations, as many as %s allows, %s in the last one; " +
@@ -117,34 +129,127 @@ func (x *recursor) iterate() error {
 			knob.Name("engine.MaxRecursion"), humanize.Comma(x.rows.Rows()))
 	}
 	x.count++
-	step := x.run.within(map[*logical.Working]*engine.Kept{x.node.before: x.rows, x.node.had: x.had})
+	working := map[*logical.Working]*engine.Kept{x.node.before: x.rows}
+	if x.node.keyed != nil {
+		working[x.node.keyed.made] = x.state
+	}
+	step := x.run.within(working)
 	defer step.releaseTests()
 	from, err := x.node.step.read(x.ctx, step)
 	if err != nil {
 		return err
 	}
-	made, err := x.keep(from, x.node.places[1])
+	last := x.rows
+	if x.node.keyed != nil {
+		err = x.turn(from, x.node.places[1])
+	} else if made, failed := x.keep(from, x.node.places[1]); failed != nil {
+		err = failed
+	} else {
+		x.rows = made
+	}
 	if err != nil {
 		return err
 	}
 	stats := step.stats(x.node.step)
 	step.addJoins(&stats)
-	last := x.rows
-	x.rows = made
 	addSpilled(&stats, last.Stats())
 	x.note(stats, last.Rows())
 	step.releaseTests()
-	return cmp.Or(last.Release(), x.addAll())
+	return last.Release()
 }
 
-// addAll adds the rows of an iteration, which the step has made whole, to all rows, where the step reads these.
-func (x *recursor) addAll() error {
-	if x.node.had == nil {
-		return nil
+// begin takes the rows of the anchor of USING KEY, which it releases.
+func (x *recursor) begin(from array.RecordReader) error {
+	x.state = x.run.statement.NewKept(x.node.made)
+	err := x.state.End()
+	if !x.node.keyed.isLast {
+		x.had = x.run.statement.NewKept(x.node.keyed.raw)
+		err = cmp.Or(err, x.had.End())
 	}
-	rows := x.rows.Read(x.ctx)
-	defer rows.Release()
-	return cmp.Or(recordreader.Each(x.ctx, rows, x.had.Add), x.had.End())
+	if err != nil {
+		from.Release()
+		return err
+	}
+	return x.turn(from, x.node.places[0])
+}
+
+// turn takes the rows of an iteration of USING KEY, which it releases, makes the state of them, and the rows of the next
+// iteration: those of the state that are others than before.
+func (x *recursor) turn(from array.RecordReader, places []int) error {
+	n := x.node.keyed
+	made, err := x.keepAs(n.raw, from, places)
+	if err != nil {
+		return err
+	}
+	before := x.state // of which a state without aggregates is made
+	if !n.isLast {
+		before = x.had
+	}
+	rows, err := x.together(n.raw, before, made)
+	if err = errors.Join(err, made.Release()); err != nil {
+		return err
+	}
+	last := x.state
+	x.state, err = x.made(n.state, map[*logical.Working]*engine.Kept{n.rows: rows})
+	if x.had != nil {
+		rows, x.had = x.had, rows
+	}
+	if err = errors.Join(err, rows.Release()); err == nil {
+		x.rows, err = x.made(n.changed, map[*logical.Working]*engine.Kept{n.made: x.state, n.last: last})
+	}
+	return errors.Join(err, last.Release())
+}
+
+// together keeps the rows of two sets, the first one's first. Batches that are small become larger ones: an iteration
+// may have a row.
+func (x *recursor) together(schema *arrow.Schema, sets ...*engine.Kept) (_ *engine.Kept, err error) {
+	all := x.run.statement.NewKept(schema)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, all.Release())
+		}
+	}()
+	for _, rows := range sets {
+		from := rows.Read(x.ctx)
+		err = recordreader.Each(x.ctx, from, func(batch arrow.RecordBatch) error { return x.wait(batch, all) })
+		if from.Release(); err != nil {
+			return nil, err
+		}
+	}
+	if err := cmp.Or(x.settle(all), all.End()); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// made keeps the rows of a statement over rows that are kept.
+func (x *recursor) made(of readerNode, working map[*logical.Working]*engine.Kept) (*engine.Kept, error) {
+	r := x.run.within(working)
+	defer r.releaseTests()
+	from, err := of.read(x.ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	places := make([]int, x.node.made.NumFields())
+	for i := range places {
+		places[i] = i
+	}
+	return x.keepAs(x.node.made, from, places)
+}
+
+// keepAs keeps columns of the rows of a reader, which it releases.
+func (x *recursor) keepAs(schema *arrow.Schema, from array.RecordReader, places []int) (*engine.Kept, error) {
+	defer from.Release()
+	made := x.run.statement.NewKept(schema)
+	err := recordreader.Each(x.ctx, from, func(in arrow.RecordBatch) error {
+		batch := recordreader.Pick(schema, in, places)
+		defer batch.Release()
+		return made.Add(batch)
+	})
+	if err = cmp.Or(err, made.End()); err != nil {
+		return nil, errors.Join(err, made.Release())
+	}
+	return made, nil
 }
 
 // note notes what iterations have done, and the rows that the last one of them was made of.
@@ -211,7 +316,7 @@ func (x *recursor) take(made, raw *engine.Kept, batch arrow.RecordBatch) (*engin
 
 // takeFresh adds the new ones of the raw rows to the rows of an iteration.
 func (x *recursor) takeFresh(made, raw *engine.Kept) error {
-	if err := cmp.Or(x.settle(), raw.End(), x.had.End()); err != nil {
+	if err := cmp.Or(x.settle(x.had), raw.End(), x.had.End()); err != nil {
 		return err
 	}
 	n := x.node.fresh
@@ -241,26 +346,32 @@ func (x *recursor) add(made *engine.Kept, fresh arrow.RecordBatch) error {
 	if fresh.NumRows() == 0 {
 		return nil
 	}
-	fresh.Retain()
-	x.waits = append(x.waits, fresh)
 	if err := made.Add(fresh); err != nil {
 		return err
 	}
-	if x.waiting += fresh.NumRows(); x.waiting < waitingRows {
+	return x.wait(fresh, x.had)
+}
+
+// wait adds rows to others, where they may wait for more.
+func (x *recursor) wait(rows arrow.RecordBatch, in *engine.Kept) error {
+	rows.Retain()
+	x.waits = append(x.waits, rows)
+	if x.waiting += rows.NumRows(); x.waiting < waitingRows {
 		return nil
 	}
-	return x.settle()
+	return x.settle(in)
 }
 
 // waitingRows is how many new rows wait at most: one batch is made of the rows of short iterations.
 const waitingRows = 1 << 10
 
-// settle adds the rows that wait to all.
-func (x *recursor) settle() error {
+// settle adds the rows that wait to others.
+func (x *recursor) settle(in *engine.Kept) error {
 	if len(x.waits) == 0 {
 		return nil
 	}
-	columns := make([]arrow.Array, x.node.made.NumFields())
+	schema := x.waits[0].Schema()
+	columns := make([]arrow.Array, schema.NumFields())
 	defer func() { recordreader.ReleaseAll(columns) }()
 	for i := range columns {
 		var parts []arrow.Array
@@ -273,9 +384,9 @@ func (x *recursor) settle() error {
 			return err
 		}
 	}
-	batch := array.NewRecordBatch(x.node.made, columns, x.waiting)
+	batch := array.NewRecordBatch(schema, columns, x.waiting)
 	defer batch.Release()
 	recordreader.ReleaseAll(x.waits)
 	x.waits, x.waiting = nil, 0
-	return x.had.Add(batch)
+	return in.Add(batch)
 }

@@ -162,6 +162,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	s.naturalLast()
 	s.nestedValues()
 	s.subscripts()
+	s.orderedCalls()
 	s.insertOpenings()
 	if prefix == "" {
 		s.nestedVerbs()

@@ -84,7 +84,7 @@ func (p *statements) firstToken(m proto.Message) int {
 	first := math.MaxInt32
 	eachMessage(m.ProtoReflect(), func(m protoreflect.Message) bool {
 		f := m.Descriptor().Fields().ByName("location")
-		if f == nil || !m.Has(f) {
+		if f == nil || m.Get(f).Int() < 0 || !m.Has(f) { // -1 is no place
 			return true
 		}
 		if i, ok := p.at[int32(p.offset(int32(m.Get(f).Int())))]; ok {

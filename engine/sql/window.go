@@ -41,7 +41,10 @@ func (p *statements) windowCall(call *pg.FuncCall, name string) *expr.Expr {
 	}
 	switch args, ok := windowFunctions[name]; {
 	case ok:
-		p.take(call, "funcname", "args", "over", "agg_filter")
+		p.take(call, "funcname", "args", "over", "agg_filter", "agg_order")
+		if len(call.GetAggOrder()) > 0 && args[1] == 0 {
+			call.Args = nil // what stands before ORDER BY
+		}
 		if n := len(call.GetArgs()); n < args[0] || n > args[1] {
 			p.fail(at, "%s takes %d to %d arguments, not %d", name, args[0], args[1], n)
 		}
@@ -49,10 +52,13 @@ func (p *statements) windowCall(call *pg.FuncCall, name string) *expr.Expr {
 			p.fail(at, "not supported: FILTER behind %s; aggregate functions have it", name)
 		}
 		x = p.call(name, call.GetLocation(), call.GetArgs()...)
+		for _, node := range call.GetAggOrder() {
+			x.OrderBy = append(x.OrderBy, p.order(node))
+		}
 	case isAggregate(name):
 		x = p.aggregateCall(call, name)
-		if len(x.OrderBy) > 0 || call.GetAggWithinGroup() {
-			p.fail(at, "not supported: ORDER BY in %s(...) before OVER", name)
+		if call.GetAggWithinGroup() {
+			p.fail(at, "not supported: WITHIN GROUP before OVER")
 		}
 	default:
 		p.fail(at, "%s is no window function, and no aggregate function", name)
@@ -61,9 +67,36 @@ func (p *statements) windowCall(call *pg.FuncCall, name string) *expr.Expr {
 		p.fail(at, "not supported: IGNORE NULLS in %s", name)
 	}
 	x.Op, of.Args = expr.OpWindow, len(x.Args)
+	orders := x.OrderBy
+	x.OrderBy = nil
 	p.window(x, &of, call.GetOver())
+	if len(orders) > 0 {
+		p.orderedBy(x, &of, orders)
+	}
 	x.Value = of
 	return p.composed(x)
+}
+
+// orderedBy gives a function before OVER the order that stands in its call, in place of the window's: the function has
+// all rows of the partition.
+func (p *statements) orderedBy(x *expr.Expr, of *expr.Window, orders []Order) {
+	isWritten := of.Start == expr.UnboundedPreceding && of.End == expr.UnboundedFollowing && of.Exclude == ""
+	if !isWritten && (of.Frame != "" || len(x.OrderBy) > 0) {
+		const text = "not supported: ORDER BY in %s(...) before OVER, of a frame that is not all rows of the partition"
+		p.fail(x.At, text, x.Name)
+	}
+	x.OrderBy = orders
+	of.Frame, of.Start, of.End = expr.FrameRows, expr.UnboundedPreceding, expr.UnboundedFollowing
+}
+
+// orderedCalls puts an argument before ORDER BY in a call that has no other, where PostgreSQL wants one.
+func (s *script) orderedCalls() {
+	for i, t := range s.tokens {
+		isFirst := t.Token == pg.Token_ORDER && s.token(i-1).Token == pg.Token_ASCII_40
+		if isFirst && s.token(i-2).Token != pg.Token_OVER && s.isCalled(i-2) {
+			s.inserted[int(t.Start)] += "0 "
+		}
+	}
 }
 
 // windowPartsMax bounds the expressions that names of windows stand for.
