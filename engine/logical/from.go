@@ -63,7 +63,9 @@ func (b *binder) from(ctx context.Context, s *sql.Select, from sql.From) (r *sco
 		}
 		r.qualify(0, []string{cmp.Or(f.Alias.Name, f.Function)})
 		if f.Alias.Name != "" && len(f.Alias.Columns) == 0 { // names the column, too
-			f.Alias.Columns, r.others = []string{f.Alias.Name}, map[string]int{f.Function: 0}
+			r.others = map[string]int{f.Function: 0, strings.ToLower(f.Alias.Name) + "." + f.Function: 0}
+			names := sql.Alias{Name: f.Alias.Name, Columns: []string{f.Alias.Name}}
+			return r, r.rename(names, f.At)
 		}
 		return r, r.rename(f.Alias, f.At)
 	case *sql.Derived:

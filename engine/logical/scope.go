@@ -26,7 +26,7 @@ type scope struct {
 
 	places map[int]int    // of structs in *: the column in whose place they stand; nil where there are none
 	hidden []int          // columns that only their names mean, where no other column has the name
-	others map[string]int // columns by further names, in lower case: of statements that a set operation puts together
+	others map[string]int // columns by further names, in lower case: of statements of a set operation, and of range(n) r
 }
 
 // setStarred says which columns * has.
@@ -203,9 +203,6 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 		}
 		return 0, err
 	}
-	if c, ok := r.others[strings.ToLower(strings.Join(e.Path, "."))]; ok && len(r.tables) == 0 {
-		return c, nil // of a set operation
-	}
 	missing := e.Path // the part of the path that errors name
 	known := false    // a table has that name
 	for n, t := range r.tables {
@@ -220,6 +217,9 @@ func (r *scope) find(e *expr.Expr) (int, error) {
 		}
 	}
 	if i, ok := findPath(r.schema, e.Path); ok {
+		return i, nil
+	}
+	if i, ok := r.others[strings.ToLower(strings.Join(e.Path, "."))]; ok {
 		return i, nil
 	}
 	if _, err := query.FindColumn(r.schema, e.Path[0]); err != nil && !known && e.Qualified && len(r.tables) > 1 {

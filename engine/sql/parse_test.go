@@ -184,7 +184,7 @@ func TestParseStatementError(t *testing.T) {
 		{"select a from range()", "range takes 1 to 3 arguments, not 0", "range()"},
 		{"select a from t, unnest(a, b) x", "no table function is named unnest", "unnest(a, b) x"},
 		{"select a from t union select b from u limit 1 union select 3", "syntax error: union", "union select 3"},
-		{"select sum(a order by b) over (partition by b) from t", "not supported: ORDER BY in sum", "sum(a order by b) over (partition by b) from t"},
+		{"select sum(a order by b) over (order by c) from t", "not supported: ORDER BY in sum", "sum(a order by b) over (order by c) from t"},
 		{"select upper(a) over () from t", "no window function", "upper(a) over () from t"},
 		{"select rank() from t", "OVER (...) stands behind it", "rank() from t"},
 		{"select sum(a ignore nulls) from t", "IGNORE NULLS stands in window functions alone", "sum(a ignore nulls) from t"},
