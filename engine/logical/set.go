@@ -152,7 +152,7 @@ func (b *binder) united(ctx context.Context, s *sql.Select, m *united) (*scope, 
 	return r, nil
 }
 
-// others returns further names that columns have: those that the statements have, those within them, and names behind a
+// others returns further names of columns: the names in the statements, in statements within them, and names behind a
 // table's. A name of two columns is none.
 func (m *united) others() map[string]int {
 	names := map[string]int{}
@@ -178,7 +178,7 @@ func (m *united) others() map[string]int {
 	return names
 }
 
-// itemNames returns the names that the columns of a statement have, in lower case: those of its items, and behind the
+// itemNames returns the names that the columns of a statement have, in lower case: of its items, and behind the
 // name of its only table; of a set operation by places the names of all its statements. nil where a * has columns.
 func itemNames(q *sql.Select) (names [][]string) {
 	set, isSet := q.From.(*sql.SetOperation)

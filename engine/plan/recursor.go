@@ -174,14 +174,14 @@ func (x *recursor) begin(from array.RecordReader) error {
 }
 
 // turn takes the rows of an iteration of USING KEY, which it releases, makes the state of them, and the rows of the next
-// iteration: those of the state that are others than before.
+// iteration: rows of the state that it has changed.
 func (x *recursor) turn(from array.RecordReader, places []int) error {
 	n := x.node.keyed
 	made, err := x.keepAs(n.raw, from, places)
 	if err != nil {
 		return err
 	}
-	before := x.state // of which a state without aggregates is made
+	before := x.state // a state without aggregates is made of the one before
 	if !n.isLast {
 		before = x.had
 	}

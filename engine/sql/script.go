@@ -156,14 +156,7 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		gaps[t.Start] = s.tokens[i].End
 	}
 	s.end = int(s.tokens[len(s.tokens)-1].End)
-	s.dropWords()
-	s.usingKeys()
-	s.prefixAliases()
-	s.naturalLast()
-	s.nestedValues()
-	s.subscripts()
-	s.orderedCalls()
-	s.insertOpenings()
+	s.arrange()
 	if prefix == "" {
 		s.nestedVerbs()
 		s.selectFirst()
@@ -184,6 +177,18 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 	}
 	s.rewrite(prefix, gaps)
 	return s, s.failed
+}
+
+// arrange puts the tokens into the order of PostgreSQL's syntax, and notes what is parsed in their places.
+func (s *script) arrange() {
+	s.dropWords()
+	s.usingKeys()
+	s.prefixAliases()
+	s.naturalLast()
+	s.nestedValues()
+	s.subscripts()
+	s.orderedCalls()
+	s.insertOpenings()
 }
 
 // checkText refuses what the C parser would cut short, garble or take too long for.
@@ -412,14 +417,7 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 			return "= ", 1
 		}
 	case pg.Token_SCONST:
-		if s.token(i-1).Token == pg.Token_AS {
-			return s.quotedName(i), 1
-		}
-		isFile := inFrom && s.isTablePlace(i) || i > 0 && i == s.of
-		if isFile && !s.plain[at] || s.files[at] {
-			s.marks[at] = markFile
-			return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
-		}
+		return s.replacedString(i, inFrom)
 	case pg.Token_ALL:
 		ends := slices.Contains(elementEnds, s.token(i+1).Token) || s.isWord(i+1, "nulls")
 		if ends && s.token(i-1).Token == pg.Token_BY {
@@ -463,6 +461,21 @@ func (s *script) replacement(i int, inFrom bool) (text string, taken int) {
 		return s.replacedWord(i, inFrom)
 	}
 	return s.replacedClause(i)
+}
+
+// replacedString is replacement of a string: a name behind AS, or a file.
+func (s *script) replacedString(i int, inFrom bool) (text string, taken int) {
+	t := s.tokens[i]
+	at := int(t.Start)
+	isFile := inFrom && s.isTablePlace(i) || i > 0 && i == s.of
+	switch {
+	case s.token(i-1).Token == pg.Token_AS:
+		return s.quotedName(i), 1
+	case isFile && !s.plain[at] || s.files[at]:
+		s.marks[at] = markFile
+		return `"` + strings.Repeat("f", min(max(len(s.word(t))-2, 1), 60)) + `"`, 1
+	}
+	return "", 1
 }
 
 // replacedVerb is replacement of the words before a statement and of words that were marked, of GLOB, and of nested
