@@ -54,7 +54,8 @@ func (g *sqlGenerator) setOperation(depth int) string {
 		byName := slices.Clone(columns)
 		g.Shuffle(len(byName), func(i, j int) { byName[i], byName[j] = byName[j], byName[i] })
 		second := "SELECT " + strings.Join(byName, ", ") + " FROM " + g.table(0) + high
-		return "(" + one(low) + union + "BY NAME " + g.pick(second, "("+second+" ORDER BY "+g.pick("1", "id", "#2")+")") + ")"
+		ordered := "(" + second + " ORDER BY " + g.pick("1", "id", "#2") + ")"
+		return "(" + one(low) + union + "BY NAME " + g.pick(second, ordered) + ")"
 	case 1:
 		return "(" + one(low) + union + one(high+" AND id <= 2000") + union + one(" WHERE id > 2000") + ")"
 	case 2:

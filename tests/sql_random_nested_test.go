@@ -168,6 +168,7 @@ func (g *sqlGenerator) ofValue(depth int) string {
 	return g.pick("list_contains("+g.ints(depth)+", 1)", "li"+compare+g.ints(depth), "ls"+compare+g.texts(depth),
 		"st"+compare+"{'a': 2::SMALLINT, 'b': 'b', 'c': 1.5::DOUBLE}",
 		"st IS NULL", "mp"+compare+"MAP {'x': 1, 'y': NULL}", "st.b = 'Ulm'", "li IN ([1, 0], [2, NULL], [])",
-		"list_has_any(ls, ['a', 'Ulm'])", g.part(depth)+" "+g.pick("=", "<>", "<", ">=")+g.pick(" ANY(", " ALL(")+g.ints(depth)+")",
+		"list_has_any(ls, ['a', 'Ulm'])",
+		g.part(depth)+" "+g.pick("=", "<>", "<", ">=")+g.pick(" ANY(", " ALL(")+g.ints(depth)+")",
 		g.part(depth)+" > 1", "lp[1].q < DATE '1990-01-01'")
 }

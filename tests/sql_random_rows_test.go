@@ -40,7 +40,8 @@ func (g *sqlGenerator) window() string {
 	nulls := g.pick("", "", " IGNORE NULLS")
 	switch g.IntN(9) {
 	case 8: // all rows of the partition in the order of the call
-		call := g.pick("row_number(", "rank(", "percent_rank(", "lag("+value, "first_value("+value, "last_value("+value, "nth_value("+value+", 2")
+		call := g.pick("row_number(", "rank(", "percent_rank(", "lag("+value, "first_value("+value, "last_value("+value,
+			"nth_value("+value+", 2")
 		return call + total + ") OVER (" + partition + ")"
 	case 0:
 		return g.pick("row_number()", "rank()", "dense_rank()", "ntile(5)", "percent_rank()", "cume_dist()") + " OVER (" + partition + total + ")"
@@ -153,7 +154,8 @@ func (g *sqlGenerator) recursive() string {
 		step := g.pick("(k * 3 + 1) % 11, d + 1, s || 'y' FROM r WHERE d < 9", "k + 1, d + 1, s FROM r WHERE k < 20",
 			"rec.k + 11, r.d + 1, rec.s FROM r JOIN recurring.r rec ON rec.k = r.k WHERE r.k < 40",
 			"k % 5, d + 1, (SELECT max(s) FROM recurring.r) || k FROM r WHERE d < 4")
-		return w + "r(k, d, s) USING KEY (k) AS (SELECT DISTINCT si % 5, 0, 'abc' FROM t WHERE si >= 0 UNION SELECT " + step + ") SELECT * FROM r"
+		w += "r(k, d, s) USING KEY (k) AS (SELECT DISTINCT si % 5, 0, 'abc' FROM t WHERE si >= 0 UNION SELECT "
+		return w + step + ") SELECT * FROM r"
 	}
 	w += "r(k, d, s) AS (" + anchor + union + "SELECT " + g.pick("", "", "DISTINCT ") + step + ")"
 	return w + g.pick(" SELECT * FROM r", " SELECT k, d, count(*), max(s) FROM r GROUP BY ALL", " SELECT count(*), sum(k), count(s), max(d) FROM r",

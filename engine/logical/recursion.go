@@ -264,7 +264,7 @@ func (r *scope) aggregatesOf(f *sql.Recursion, columns int) (values []*expr.Expr
 			name = &expr.Expr{Op: expr.OpColumn, Name: it.Name, At: it.At}
 		}
 		if name.Op != expr.OpColumn || it.Name != "" && !isCall {
-			const want = "USING KEY (%s): want columns, and aggregates of others, as in USING KEY (a, max(b), count(*) AS n)"
+			const want = "USING KEY (%s): want columns, and aggregates of others, as in (a, max(b), count(*) AS n)"
 			return nil, errorAt(it.At, want, it.Expr)
 		}
 		c, err := r.find(name)

@@ -26,7 +26,7 @@ type scope struct {
 
 	places map[int]int    // of structs in *: the column in whose place they stand; nil where there are none
 	hidden []int          // columns that only their names mean, where no other column has the name
-	others map[string]int // columns by further names, in lower case: of statements of a set operation, and of range(n) r
+	others map[string]int // columns by further names, in lower case: of a set operation, and of range(n) r
 }
 
 // setStarred says which columns * has.

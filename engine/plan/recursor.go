@@ -173,8 +173,8 @@ func (x *recursor) begin(from array.RecordReader) error {
 	return x.turn(from, x.node.places[0])
 }
 
-// turn takes the rows of an iteration of USING KEY, which it releases, makes the state of them, and the rows of the next
-// iteration: rows of the state that it has changed.
+// turn takes the rows of an iteration of USING KEY, which it releases, makes the state of them, and the rows of the
+// next iteration: rows of the state that it has changed.
 func (x *recursor) turn(from array.RecordReader, places []int) error {
 	n := x.node.keyed
 	made, err := x.keepAs(n.raw, from, places)

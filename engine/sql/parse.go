@@ -305,7 +305,7 @@ func (p *statements) with(clause *pg.WithClause) {
 		of.query = p.statement(query, known)
 		p.within = p.within[:len(p.within)-1]
 		if _, ok := of.query.From.(*Recursion); of.key != nil && !ok {
-			p.fail(p.offset(cte.GetLocation()), "USING KEY is for WITH RECURSIVE: a UNION whose last statement reads %s", name)
+			p.fail(p.offset(cte.GetLocation()), "USING KEY is for WITH RECURSIVE, a UNION whose end reads %s", name)
 		}
 		own[name], known[name] = true, of
 	}

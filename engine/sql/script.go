@@ -130,7 +130,8 @@ func newScriptFrom(text, prefix string, from int) (*script, error) {
 		stars: map[int]*starred{}, replaces: map[int]*starred{}, closes: map[int]*starred{},
 		qualified: map[int]bool{}, inserted: map[int]string{}, plain: map[int]bool{}, files: map[int]bool{},
 		verbsWithin: map[int]string{}, lambdas: map[int]bool{}, swapped: map[int]string{}, types: map[int]typed{},
-		keys: map[int]keyText{}, openings: map[int][]opening{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
+		keys:     map[int]keyText{},
+		openings: map[int][]opening{}, pivots: map[int]*Pivot{}, samples: map[int]*Sample{}, sampleEnds: map[int]int{},
 	}
 	for _, t := range scanned.GetTokens() {
 		switch t.Token {
