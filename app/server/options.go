@@ -31,9 +31,10 @@ type Options struct {
 	// Suit makes the files that COPY writes suit the engine. It may be nil.
 	Suit func(*sink.Options)
 
-	// Overflow and Deterministic are as in plan.Options.
+	// Overflow, Deterministic and TimeZone are as in plan.Options.
 	Overflow      query.Overflow
 	Deterministic bool
+	TimeZone      string
 
 	// TempDir is where temporary tables go that do not fit Limits.TemporaryBytes.
 	TempDir string

@@ -34,7 +34,7 @@ func (s *Session) prepares(ctx context.Context, text string, f func(ctx context.
 func (s *Session) Parse(ctx context.Context, text string) (parsed *sql.Select, err error) {
 	err = s.prepares(ctx, text, func(ctx context.Context) (err error) {
 		switch {
-		case sql.IsDrop(text):
+		case sql.IsDrop(text), sql.IsSet(text):
 			parsed = &sql.Select{Text: text}
 		case sql.IsCopy(text) && s.server.writes():
 			var read *sql.Copy

@@ -188,9 +188,13 @@ func (r *Run) next() error {
 		values, r.values = r.values[0], r.values[1:]
 	}
 	st := r.Statement
-	if st.drop != nil {
+	switch {
+	case st.drop != nil:
 		r.schema = st.schema
 		return st.session.dropped(st.drop)
+	case st.set != nil:
+		r.schema = st.schema
+		return st.session.set(st.set)
 	}
 	p, err := st.prepareRun(r.ctx, values)
 	if err != nil {

@@ -32,6 +32,7 @@ type Session struct {
 
 	mu         sync.Mutex
 	used       time.Time // last
+	zone       string    // of SET TimeZone; "" is the server's
 	held       int       // connections and calls that keep the session from being idle
 	closed     bool
 	statements map[string]*Statement // by handle
@@ -77,6 +78,21 @@ func (s *Session) Hold() (release func()) {
 		s.held--
 		s.used = time.Now()
 	})
+}
+
+// timeZone returns the zone that the session has set; "" of none.
+func (s *Session) timeZone() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.zone
+}
+
+// set does what a SET says, and drops the plans of statements, which have been made for another zone.
+func (s *Session) set(to *sql.Setting) error {
+	s.mu.Lock()
+	s.zone = to.TimeZone
+	s.mu.Unlock()
+	return s.renamed()
 }
 
 // ended says whether the session has ended.
@@ -146,7 +162,7 @@ func (s *Session) PrepareText(ctx context.Context, text string, meaning Meaning)
 			return err
 		}
 		if meaning.Output != nil && st.IsUpdate() && st.copies == nil {
-			return fmt.Errorf("%w: CREATE and DROP have no rows that can be written", engine.ErrQuery)
+			return fmt.Errorf("%w: CREATE, DROP and SET have no rows that can be written", engine.ErrQuery)
 		}
 		return s.plan(ctx, st)
 	})
@@ -174,9 +190,13 @@ func (s *Session) PrepareParsed(
 // read reads a statement, which is neither planned nor kept.
 func (s *Session) read(ctx context.Context, text string, meaning Meaning) (st *Statement, err error) {
 	switch {
-	case sql.IsDrop(text):
+	case sql.IsDrop(text), sql.IsSet(text):
 		st = &Statement{Handle: rand.Text(), Text: text, session: s, schema: arrow.NewSchema(nil, nil)}
-		st.drop, err = sql.ParseDrop(text)
+		if sql.IsDrop(text) {
+			st.drop, err = sql.ParseDrop(text)
+		} else {
+			st.set, err = sql.ParseSet(text)
+		}
 		return st, err
 	case sql.IsCreate(text):
 		create, err := sql.ParseCreate(ctx, text)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -31,6 +32,7 @@ type Statement struct {
 	copies  *copying      // nil of others
 	made    *arrow.Schema // columns of the statement of create; nil of others
 	drop    *sql.Drop     // nil of others
+	set     *sql.Setting  // nil of others
 	meaning Meaning
 	over    map[string]*temporary.Table // tables of this statement alone, by name, which it does not hold
 
@@ -52,8 +54,8 @@ func (st *Statement) Schema() *arrow.Schema {
 	return st.schema
 }
 
-// IsUpdate says whether the statement changes something, and gives no rows of tables: CREATE, COPY and DROP.
-func (st *Statement) IsUpdate() bool { return st.counts() || st.drop != nil }
+// IsUpdate says whether the statement changes something, and gives no rows of tables: CREATE, COPY, DROP and SET.
+func (st *Statement) IsUpdate() bool { return st.counts() || st.drop != nil || st.set != nil }
 
 // counts says whether the answer is a number of rows, in place of rows.
 func (st *Statement) counts() bool { return st.create != nil || st.copies != nil }
@@ -70,8 +72,8 @@ func (st *Statement) Execute(ctx context.Context) (rows int64, err error) {
 	return r.made, r.Err()
 }
 
-// errNoPlan is the error of planning a statement that drops a table.
-var errNoPlan = fmt.Errorf("%w: DROP has no plan", engine.ErrQuery)
+// errNoPlan is the error of planning a statement that drops a table or sets an option.
+var errNoPlan = fmt.Errorf("%w: DROP and SET have no plan", engine.ErrQuery)
 
 // prepared is a planned statement, which runs share.
 type prepared struct {
@@ -138,6 +140,7 @@ func (st *Statement) prepare(ctx context.Context, values []plan.Parameter) (*pre
 		Scan:          scan,
 		Overflow:      server.opt.Overflow,
 		Deterministic: server.opt.Deterministic,
+		TimeZone:      cmp.Or(st.session.timeZone(), server.opt.TimeZone),
 		Parameters:    values,
 		IsView:        st.create != nil && st.create.View,
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,13 @@ func (s *Shell) answer(ctx context.Context, text string) (err error) {
 			return err
 		}
 		return s.catalog.own.Drop(drop)
+	}
+	if sql.IsSet(text) {
+		set, err := sql.ParseSet(text)
+		if err == nil {
+			s.catalog.plan.TimeZone = cmp.Or(set.TimeZone, s.opt.Plan.TimeZone)
+		}
+		return err
 	}
 	planOptions, release := s.catalog.own.Names(s.catalog.plan)
 	defer func() { err = errors.Join(err, release()) }()

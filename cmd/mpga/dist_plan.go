@@ -191,7 +191,7 @@ func (f *planFlags) ofQuery(cmd *cobra.Command, query string) (*distributed.Requ
 		return nil, err
 	}
 	r := &distributed.Request{Name: "query", Statement: strings.TrimSpace(query),
-		Overflow: meaning.Overflow, Deterministic: meaning.Deterministic, Output: f.output}
+		Overflow: meaning.Overflow, Deterministic: meaning.Deterministic, TimeZone: meaning.TimeZone, Output: f.output}
 	if r.Tables, err = tableOptions(f.tables); err != nil {
 		return nil, err
 	}

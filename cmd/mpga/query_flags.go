@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/plan"
 	"github.com/mpga/mpga/engine/query"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // queryFlags are the flags of every command that runs a query: the meaning of sums, and the devices
@@ -16,6 +18,7 @@ import (
 type queryFlags struct {
 	overflow      string
 	deterministic bool
+	zone          string // "" is the machine's
 	threads       int
 	budgetFlags
 	algorithm cmdflags.Algorithm
@@ -31,6 +34,8 @@ func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
 		"integer sums past 64 bits: `WORD` is error, widen (all sums are 128 bits) or wrap")
 	flags.BoolVar(&f.deterministic, "deterministic", false,
 		"the same bits on every run: sums, means and variances of floats are exact, rounded once")
+	flags.StringVar(&f.zone, "timezone", "",
+		"clocks of `ZONE`, as Europe/Berlin, show timestamps with time zone: in texts, dates and parts; the machine's when not given")
 	cmdflags.Complete(cmd, map[string][]string{"overflow": {"error", "widen", "wrap"}})
 }
 
@@ -72,7 +77,7 @@ func (f *queryFlags) engineOptions() engine.Options {
 
 // planOptions returns what the flags say of a query's meaning.
 func (f *queryFlags) planOptions() (opt plan.Options, err error) {
-	opt.Deterministic = f.deterministic
+	opt.Deterministic, opt.TimeZone = f.deterministic, cmp.Or(f.zone, timeformat.LocalZone())
 	if opt.Overflow, err = query.ParseOverflow(f.overflow); err != nil {
 		return opt, usagef("--%w", err)
 	}

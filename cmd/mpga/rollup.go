@@ -144,7 +144,8 @@ func (f *rollupFlags) options(cmd *cobra.Command, text string) (o rollup.Options
 	}
 	o = rollup.Options{
 		Statement: strings.TrimSpace(text), Overflow: meaning.Overflow, Deterministic: meaning.Deterministic,
-		State: f.state, Output: f.output, OnChange: rollup.OnChange(f.onChange), KeepParts: f.keepParts,
+		TimeZone: meaning.TimeZone,
+		State:    f.state, Output: f.output, OnChange: rollup.OnChange(f.onChange), KeepParts: f.keepParts,
 		FS: filesOf(cmd.Context()), Version: buildVersion(),
 	}
 	if o.Tables, err = tableOptions(f.tables); err != nil {

@@ -172,7 +172,7 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	if opt.Tables, err = f.namedTables(cmd); err != nil {
 		return opt, err
 	}
-	opt.Overflow, opt.Deterministic = meaning.Overflow, meaning.Deterministic
+	opt.Overflow, opt.Deterministic, opt.TimeZone = meaning.Overflow, meaning.Deterministic, meaning.TimeZone
 	opt.Logger = slog.Default()
 	opt.Record, opt.Word = f.http != "", clientName
 	if f.private {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -20,6 +21,7 @@ type sqlStatement struct {
 	copies *copying
 	create *sql.Create
 	drop   *sql.Drop
+	set    *sql.Setting
 }
 
 // copying is a COPY, and how its files are written.
@@ -77,12 +79,14 @@ func (f *sqlFlags) checkLast(st *sqlStatement) error {
 	switch {
 	case st.drop != nil:
 		verb = "DROP"
+	case st.set != nil:
+		verb = "SET"
 	case st.create == nil:
 		return nil
 	}
 	switch {
-	case f.explain && st.drop != nil:
-		return usagef("--explain is for a SELECT, a COPY or a CREATE: DROP has no plan")
+	case f.explain && st.create == nil:
+		return usagef("--explain is for a SELECT, a COPY or a CREATE: %s has no plan", verb)
 	case f.output != "-":
 		return usagef("--output is for rows, and %s has none: let a SELECT stand behind it", verb)
 	}
@@ -105,6 +109,8 @@ func (f *sqlFlags) parseOne(cmd *cobra.Command, text string) (st *sqlStatement, 
 		st.create, err = sql.ParseCreate(cmd.Context(), text)
 	case sql.IsDrop(text):
 		st.drop, err = sql.ParseDrop(text)
+	case sql.IsSet(text):
+		st.set, err = sql.ParseSet(text)
 	case sql.IsCopy(text):
 		var read *sql.Copy
 		if read, err = sql.ParseCopy(text); err != nil {
@@ -123,6 +129,7 @@ func (f *sqlFlags) parseOne(cmd *cobra.Command, text string) (st *sqlStatement, 
 type sqlSession struct {
 	*request
 	names  plan.Options
+	zone   string // of names at first
 	store  *temporary.Store
 	tables *temporary.Tables
 }
@@ -133,7 +140,7 @@ func (f *sqlFlags) newSession(r *request, names plan.Options) (*sqlSession, erro
 		return nil, err
 	}
 	given := func(name string) bool { return hasTable(names.Tables, name) }
-	return &sqlSession{r, names, store, store.NewTables(given)}, nil
+	return &sqlSession{r, names, names.TimeZone, store, store.NewTables(given)}, nil
 }
 
 // hasTable says whether a table has a name, in whatever case it is written.
@@ -154,6 +161,9 @@ func (s *sqlSession) run(st *sqlStatement, tell planText) (err error) {
 	switch {
 	case st.drop != nil:
 		return s.tables.Drop(st.drop)
+	case st.set != nil:
+		s.names.TimeZone = cmp.Or(st.set.TimeZone, s.zone)
+		return nil
 	case st.create != nil:
 		run := func(q *plan.Query) (*plan.Result, error) { return q.Run(s.ctx) }
 		_, stats, err := s.tables.Run(s.ctx, st.create, s.names, run)

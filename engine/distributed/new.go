@@ -36,6 +36,7 @@ type Request struct {
 
 	Overflow      query.Overflow
 	Deterministic bool
+	TimeZone      string // as plan.Options
 
 	Output  string       // path or URL
 	Layout  sink.Options // of the output
@@ -143,7 +144,7 @@ func New(ctx context.Context, eng *engine.Engine, fsys vfs.FS, r Request) (*Plan
 	}
 	p := &Plan{
 		Format: planFormat, Version: r.Version, Name: r.Name, Statement: r.Statement,
-		Overflow: r.Overflow, Deterministic: r.Deterministic, Ordered: division.Ordered(),
+		Overflow: r.Overflow, Deterministic: r.Deterministic, TimeZone: r.TimeZone, Ordered: division.Ordered(),
 	}
 	p.Tables = namedTables(statement, r.Tables)
 	if err := p.setInputs(made, division); err != nil {
@@ -177,7 +178,8 @@ func refuseRollup(context.Context, *engine.Engine, plan.Rollup, dataset.Options)
 func (p *planner) prepare(ctx context.Context, statement *sql.Select) (*plan.Query, error) {
 	return plan.Prepare(ctx, p.eng, statement, plan.Options{
 		Tables: p.Tables, Scan: p.Scan, Overflow: p.Overflow, Deterministic: p.Deterministic, OneStep: true,
-		Rollup: refuseRollup,
+		TimeZone: p.TimeZone,
+		Rollup:   refuseRollup,
 		Open: func(ctx context.Context, files []string, opt dataset.Options) (scan.Source, error) {
 			table, err := openTable(ctx, p.fs, files, opt)
 			if err != nil {

@@ -38,6 +38,7 @@ type Plan struct {
 	Tables        []string       `json:"tables,omitempty"` // names behind FROM of tables; files stand there, too
 	Overflow      query.Overflow `json:"overflow,omitzero"`
 	Deterministic bool           `json:"deterministic,omitzero"`
+	TimeZone      string         `json:"time_zone,omitzero"` // of TIMESTAMPTZ; "" is UTC
 
 	Inputs []Input `json:"inputs"` // the tables that the statement reads, in the order in which it opens them
 

@@ -32,7 +32,7 @@ func (j *Job) Distributed(step string) (r distributed.Request, err error) {
 		return r, j.stepError(at, err)
 	}
 	r = distributed.Request{Name: j.Name + "." + s.Name, Statement: q.text, Overflow: q.overflow,
-		Deterministic: q.deterministic, Output: s.Output.Path}
+		Deterministic: q.deterministic, TimeZone: q.zone, Output: s.Output.Path}
 	if r.Scan, err = s.Input.options(); err != nil {
 		return r, j.stepError(at, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/options"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/timeformat"
 )
 
 // Job is a list of steps, and settings that hold for all steps. Its fields are the fields of the
@@ -53,6 +54,7 @@ type Step struct {
 	Limit         int64    `yaml:"limit" doc:"Only the first so many groups, in their order."`
 	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
 	Deterministic bool     `yaml:"deterministic" doc:"The same bits on every run: sums, means and variances of floats are exact, rounded once."`
+	TimeZone      string   `yaml:"timezone" doc:"The zone whose clocks show timestamps with time zone, as in Europe/Berlin. The default is the machine's."`
 	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
 	Rollup        Rollup   `yaml:"rollup" doc:"Keeps states by file: a run reads new and changed files alone."`
 	Limits        Limits   `yaml:"limits" doc:"What the step may take of the machine, in place of the job's."`
@@ -173,6 +175,7 @@ func (j *Job) EnsureDefaults() {
 		if s.Overflow == "" {
 			s.Overflow = query.OverflowError.String()
 		}
+		s.TimeZone = cmp.Or(s.TimeZone, timeformat.LocalZone())
 		j.link(i)
 	}
 }

@@ -24,6 +24,7 @@ type stepQuery struct {
 	text          string // as SQL
 	overflow      query.Overflow
 	deterministic bool
+	zone          string
 }
 
 // inputTable is the name of what a step reads, in its statement.
@@ -32,7 +33,7 @@ const inputTable = "input"
 // query reads the texts of the step. The fields of its errors begin with a dot.
 func (s *Step) query() (*stepQuery, error) {
 	v := validation{}
-	q := &stepQuery{deterministic: s.Deterministic}
+	q := &stepQuery{deterministic: s.Deterministic, zone: s.TimeZone}
 	var err error
 	q.overflow, err = query.ParseOverflow(s.Overflow)
 	v.add(".overflow", err)
@@ -150,6 +151,7 @@ func (q *stepQuery) prepare(
 		Tables:        tables,
 		Overflow:      q.overflow,
 		Deterministic: q.deterministic,
+		TimeZone:      q.zone,
 	})
 }
 

@@ -18,7 +18,8 @@ import (
 func (s *Step) rollup(q *stepQuery, opt *Options, in dataset.Options, out sink.Options) rollup.Options {
 	o := rollup.Options{
 		Statement: q.text, Tables: s.tables(opt.FS), Scan: in, Overflow: q.overflow, Deterministic: q.deterministic,
-		State: s.Rollup.State, Output: s.Output.Path, Layout: out, OnChange: rollup.OnChange(s.Rollup.OnChange),
+		TimeZone: q.zone,
+		State:    s.Rollup.State, Output: s.Output.Path, Layout: out, OnChange: rollup.OnChange(s.Rollup.OnChange),
 		KeepParts: s.Rollup.KeepParts, KeepDays: int(s.Rollup.Keep), WholeBytes: int64(s.Rollup.WholeBytes), FS: opt.FS,
 		Version: opt.Version,
 	}

@@ -46,12 +46,13 @@ func (s *Step) fingerprint() (string, error) {
 		Limit         int64
 		Overflow      string
 		Deterministic bool
+		TimeZone      string
 		From          []string
 		Input         Input
 		Types         string // of Input, whose JSON is without them
 		Output        Output
 		Rollup        Rollup `json:",omitzero"`
-	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output,
+	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.TimeZone, s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output,
 		s.Rollup})
 	if err != nil {
 		return "", err

@@ -85,7 +85,7 @@ func (s *Statement) Planned() {
 // Bind looks up the names of a statement, opens the files that it reads, and gives every expression its
 // type. Errors that point at the text are of type *sql.Error.
 func Bind(ctx context.Context, s *sql.Select, opt Options) (*Statement, error) {
-	given, err := newPlaceholders(s, opt.Parameters)
+	given, err := newPlaceholders(ctx, s, opt.Parameters)
 	if err != nil {
 		return nil, err
 	}

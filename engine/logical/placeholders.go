@@ -76,8 +76,8 @@ type placeholders struct {
 
 // newPlaceholders returns the parameters of a statement with their values, or, where none are given,
 // without.
-func newPlaceholders(s *sql.Select, given []Parameter) (*placeholders, error) {
-	p := &placeholders{at: time.Now(), types: make([]arrow.DataType, s.Parameters)}
+func newPlaceholders(ctx context.Context, s *sql.Select, given []Parameter) (*placeholders, error) {
+	p := &placeholders{at: time.Now().In(expr.ZoneOf(ctx)), types: make([]arrow.DataType, s.Parameters)}
 	if given == nil {
 		return p, nil
 	}

@@ -92,7 +92,10 @@ func retypedCall(f query.Func, x *expr.Expr, t expr.Type) *expr.Expr {
 		return meanOfPeriods(x)
 	case f == query.Avg && t.ID >= expr.Date && t.ID <= expr.TimestampTZ:
 		mean := expr.Call("make_timestamp", expr.Cast(meanMicros(x), expr.Type{ID: expr.Int64}))
-		if t.ID == expr.TimestampTZ || t.ID == expr.Time || t.ID == expr.TimeNS {
+		switch t.ID {
+		case expr.TimestampTZ:
+			mean = expr.Call("timezone", expr.Constant("UTC"), mean)
+		case expr.Time, expr.TimeNS:
 			mean = expr.Cast(mean, t)
 		}
 		mean.At = x.At

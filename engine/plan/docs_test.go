@@ -221,7 +221,7 @@ DuckDB approximates them, and approx_unique is exact up to 1,024 values. They ar
 them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell.md).
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
-DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE (taken as UTC), and
+DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, and
 INTERVAL: ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + `, and a unit for each row, as in
 ` + "`t + INTERVAL (n + 1) DAY`, `t - to_months(n)` and `t + n * INTERVAL 10 MINUTES`" + `. A statement has one now(), as has each run
 of a prepared one; tasks of mpga dist have none. CAST(x AS type) and x::type convert, TRY_CAST gives

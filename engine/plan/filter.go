@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -329,6 +330,7 @@ var termOps = map[string]scan.Op{
 func newCondition(
 	ctx context.Context, columns expr.Columns, where *expr.Expr, mem memory.Allocator,
 ) (c *condition, err error) {
+	columns.Zone = cmp.Or(columns.Zone, expr.ZoneOf(ctx))
 	c = &condition{where: where, columns: columns, mem: mem}
 	if where != nil {
 		c.program, err = expr.BindCondition(ctx, columns, where)

@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/spawn"
@@ -47,6 +48,10 @@ type Options struct {
 	// Deterministic gives sums of floating-point values the same bits on every run. The default is
 	// false.
 	Deterministic bool
+
+	// TimeZone is the zone whose clocks show TIMESTAMPTZ, in texts, dates and parts of times, by its name as in
+	// Europe/Berlin. The default is UTC.
+	TimeZone string
 
 	// OneStep keeps a statement one aggregation, for Query.Aggregation, where two would be faster:
 	// count(DISTINCT x) is then a set for each group. The default is false.
@@ -117,6 +122,7 @@ type Query struct {
 	setsInParts bool               // Options.SetsInParts
 	statement   *logical.Statement // its names looked up
 	root        readerNode         // the rows of the result
+	zone        string             // Options.TimeZone
 	once        string             // a table that it reads, and that can be read once; "" of none
 	conditions  []*condition       // of all nodes, to be released
 }
@@ -145,6 +151,10 @@ func guarded[T any](statement string, f func() (T, error)) (result T, err error)
 }
 
 func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
+	ctx, err := expr.InZone(ctx, opt.TimeZone)
+	if err != nil {
+		return nil, err
+	}
 	opt.Scan.EnsureDefaults()
 	if opt.Open == nil {
 		opt.Open = dataset.Open
@@ -174,7 +184,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, err
 	}
 	defer statement.Planned()
-	q := &Query{engine: eng, text: s, statement: statement}
+	q := &Query{engine: eng, text: s, statement: statement, zone: expr.NameOf(expr.ZoneOf(ctx))}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
 		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), limited: map[*logical.Join]bool{},
 		inParts: opt.OneStep}
@@ -271,7 +281,7 @@ func checkOnce(n logical.Node, read map[any]bool, isStep bool) error {
 func (q *Query) ReadsOnce() string { return q.once }
 
 // Schema returns the columns of the result.
-func (q *Query) Schema() *arrow.Schema { return nested.Schema(q.root.schema()) }
+func (q *Query) Schema() *arrow.Schema { return nested.InZone(nested.Schema(q.root.schema()), q.zone) }
 
 // Parameters returns the types of the statement's parameters, in their order, as the places where
 // they stand let expect them; text where the place says nothing. A value may be of another type.

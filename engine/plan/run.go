@@ -10,6 +10,7 @@ import (
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/internal/expr"
 	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -158,6 +159,10 @@ func noteReading(of *engine.Stats, by engine.Stats) {
 // Run starts the query and returns its result. Errors that appear after the start come from
 // Result.Err.
 func (q *Query) Run(ctx context.Context) (*Result, error) {
+	ctx, err := expr.InZone(ctx, q.zone) // of what is bound while it runs
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := newRun(q.engine.Statement(ctx))
 	result, err := q.start(ctx, r)

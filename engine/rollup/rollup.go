@@ -69,6 +69,7 @@ type Options struct {
 
 	Overflow      query.Overflow
 	Deterministic bool
+	TimeZone      string // as plan.Options
 
 	State  string       // the directory of the state, or a URL
 	Output string       // path or URL; "-" is Layout.Stdout
@@ -326,6 +327,7 @@ func (r *run) setNodes() error {
 func (r *run) newState() *state {
 	return &state{
 		Generation: r.generation + 1, Version: r.Version, Statement: r.Statement, Meaning: r.meaningHash, Query: r.query,
+		TimeZone:   r.TimeZone,
 		Partitions: r.partitions, Tables: slices.Sorted(maps.Keys(r.Tables)),
 	}
 }

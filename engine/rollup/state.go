@@ -29,10 +29,11 @@ type state struct {
 	Version    string `json:"version"`    // of the program that wrote it
 	Forgotten  bool   `json:"forgotten,omitzero"`
 
-	Statement  string      `json:"statement"`        // as it was written
-	Tables     []string    `json:"tables,omitempty"` // names of the statement that stand for files
-	Meaning    string      `json:"meaning"`          // a hash of what statement and options ask for
-	Query      query.Query `json:"query"`            // the aggregation whose states the parts have
+	Statement  string      `json:"statement"`          // as it was written
+	Tables     []string    `json:"tables,omitempty"`   // names of the statement that stand for files
+	Meaning    string      `json:"meaning"`            // a hash of what statement and options ask for
+	TimeZone   string      `json:"time_zone,omitzero"` // of the statement
+	Query      query.Query `json:"query"`              // the aggregation whose states the parts have
 	Partitions int         `json:"partitions"`
 	Inputs     []input     `json:"inputs"`         // the tables of the statement, in the order in which it opens them
 	Sources    []string    `json:"sources"`        // keys of the parts that the answer is made of, in order

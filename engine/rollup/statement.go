@@ -51,6 +51,9 @@ func (o *Options) meaning() (string, error) {
 		}
 	}
 	values := []any{tokens, files, o.Scan, fmt.Sprint(o.Scan.CSV.Types), o.Overflow, o.Deterministic}
+	if o.TimeZone != "" {
+		values = append(values, o.TimeZone)
+	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		values = append(values, name, own[name], fmt.Sprint(own[name].CSV.Types))
 	}
@@ -87,6 +90,7 @@ func (r *run) prepareBy(
 ) (*plan.Query, error) {
 	return plan.Prepare(ctx, r.eng, r.statement, plan.Options{
 		Tables: r.Tables, Scan: r.Scan, Overflow: r.Overflow, Deterministic: r.Deterministic, OneStep: true, Open: open,
+		TimeZone:    r.TimeZone,
 		SetsInParts: true,
 		Rollup: func(context.Context, *engine.Engine, plan.Rollup, dataset.Options) (scan.Source, error) {
 			return nil, fmt.Errorf("%w: it reads another roll-up, of which nothing tells what is new", ErrStatement)

@@ -114,6 +114,7 @@ func (t *rollupTable) plan(ctx context.Context) (*plan.Parts, error) {
 	}
 	q, err := plan.Prepare(ctx, t.eng, t.statement, plan.Options{
 		Tables: tables, Overflow: s.Query.Overflow, Deterministic: s.Query.Deterministic, OneStep: true,
+		TimeZone:    s.TimeZone,
 		SetsInParts: true,
 		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) {
 			if len(shapes) == 0 {

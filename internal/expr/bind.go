@@ -1,9 +1,11 @@
 package expr
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -16,7 +18,8 @@ import (
 // Columns are what expressions are bound to.
 type Columns struct {
 	Schema *arrow.Schema
-	Places map[ID]int // in Schema, of columns that have IDs; nil where columns are found by their names
+	Places map[ID]int     // in Schema, of columns that have IDs; nil where columns are found by their names
+	Zone   *time.Location // that expressions are bound in; nil is ZoneOf the context
 }
 
 // Find returns the place of a column. Errors are of type *Error.
@@ -83,11 +86,16 @@ type binder struct {
 	columns map[int]int      // the places in program.columns, by index in the schema of input
 	params  map[int64]Type   // of the lambdas around
 	folder  *Evaluator       // of constants; nil before evaluator is called
+	zone    *time.Location   // of the context; nil of UTC
 }
 
 func newBinder(ctx context.Context, input Columns) *binder {
-	return &binder{ctx: ctx, input: input, program: &Program{}, known: map[string]*node{}, columns: map[int]int{},
+	b := &binder{ctx: ctx, input: input, program: &Program{}, known: map[string]*node{}, columns: map[int]int{},
 		params: map[int64]Type{}}
+	if zone := cmp.Or(input.Zone, ZoneOf(ctx)); !isUTC(zone) {
+		b.zone = zone
+	}
+	return b
 }
 
 // fail ends the binding with an error at a byte of the text.

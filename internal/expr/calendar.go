@@ -168,16 +168,6 @@ func parseTimestampNS(text string) (nanos int64, ok bool) {
 	return nanos, ok && v == v*1000/1000 && (nanos < 0) == (v < 0)
 }
 
-// parseInstant is parseTimestamp of a moment of UTC, which the offset leads to.
-func parseInstant(text string) (micros int64, ok bool) {
-	if sign := infinityOf(text); sign != 0 {
-		return sign * timeformat.InfiniteTime, true
-	}
-	days, clock, offset, dated, ok := parseMoment(text)
-	micros, fits := dayAndClock(days, clock-offset)
-	return micros, ok && dated && fits
-}
-
 // infinityOf returns the sign of a text that is an infinity, in any case; 0 of other texts.
 func infinityOf(text string) int64 {
 	return timeformat.ParseInfinity(strings.TrimSpace(text))
@@ -195,25 +185,32 @@ func parseTime(text string) (micros int64, ok bool) {
 // parseMoment reads a date, or a time of day up to 24:00, or a date and a time of day. An offset
 // from UTC may stand behind the time of day. dated says whether the text begins with a date.
 func parseMoment(text string) (days, clock, offset int64, dated, ok bool) {
+	days, clock, offset, _, dated, ok = parseZoned(text)
+	return days, clock, offset, dated, ok
+}
+
+// parseZoned is parseMoment, and says whether an offset stands there.
+func parseZoned(text string) (days, clock, offset int64, zoned, dated, ok bool) {
 	text = strings.TrimSpace(text)
 	days, rest, dated := cutDate(text)
 	switch {
 	case strings.EqualFold(text, "epoch"):
-		return 0, 0, 0, true, true
+		return 0, 0, 0, true, true, true
 	case !dated:
 	case rest == "":
-		return days, 0, 0, true, true
+		return days, 0, 0, false, true, true
 	case rest[0] != ' ' && rest[0] != 'T':
-		return 0, 0, 0, true, false
+		return 0, 0, 0, false, true, false
 	default:
 		rest = strings.TrimLeft(rest[1:], " ")
 	}
 	clock, rest, ok = cutHours(rest, 2)
 	if !ok || clock > dayMicros {
-		return 0, 0, 0, dated, false
+		return 0, 0, 0, false, dated, false
 	}
-	offset, ok = parseOffset(strings.TrimSpace(rest))
-	return days, clock, offset, dated, ok
+	rest = strings.TrimSpace(rest)
+	offset, ok = parseOffset(rest)
+	return days, clock, offset, rest != "", dated, ok
 }
 
 // cutHours reads hours:minutes, behind which :seconds and a fraction may stand, and returns the

@@ -60,7 +60,7 @@ func (b *binder) converted(n *node, t Type) (*node, bool) {
 	if t.ID == Period && n.typ.ID == Interval && n.unitOf == nil {
 		return b.periodOf(n)
 	}
-	c := &node{typ: t, text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}}
+	c := &node{typ: t, text: n.text, at: n.at, column: -1, single: -1, args: []*node{n}, zone: b.zone}
 	if !setCast(c, n.typ, false) {
 		return nil, false
 	}
@@ -78,7 +78,7 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 		}
 		return n.args[0]
 	}
-	n.typ = t
+	n.typ, n.zone = t, b.zone
 	if t.ID == Interval && (n.args[0].textConstant() || isNull(n.args[0])) {
 		return b.intervalOf(n, try)
 	}
@@ -154,6 +154,8 @@ func setCast(n *node, from Type, try bool) bool {
 		return true
 	}
 	switch {
+	case n.zone != nil && setZonedCast(n, from, try):
+		return n.eval != nil
 	case from.ID == Interval && to.ID == Duration:
 		return n.setDuration(n.args[0])
 	case to.ID == Period && from.ID != Null:
@@ -413,7 +415,7 @@ func parseCast(n *node, try bool) kernel {
 	case to.ID == Timestamp:
 		parse = parseTimestamp
 	case to.ID == TimestampTZ:
-		parse = parseInstant
+		parse = instantParser(n.zone)
 	case to.ID == TimestampNS:
 		parse = parseTimestampNS
 	case to.ID == Time:
@@ -609,7 +611,7 @@ func appendValue(b []byte, t Type, value any) []byte {
 		case t.ID == Blob:
 			return appendBlob(b, v)
 		case t.nested():
-			return appendNested(b, t, v)
+			return appendNested(b, t, v, nil)
 		}
 		return append(b, v...)
 	case int64:

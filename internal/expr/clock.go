@@ -1,9 +1,9 @@
 package expr
 
 import (
+	"cmp"
 	"math"
 	"time"
-	_ "time/tzdata" // zones by their names, on machines that have none
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
@@ -17,7 +17,7 @@ func clocks() []Function {
 		function("now", "", "when the statement began, the same in all its places; current_timestamp too",
 			"now() > TIMESTAMP '2020-01-01'", "true", unplanned, "current_timestamp", "get_current_timestamp",
 			"transaction_timestamp"),
-		function("today", "", "its date, in UTC; current_date too", "today() = now()::DATE", "true", unplanned,
+		function("today", "", "its date, in the session's zone; current_date too", "today() = now()::DATE", "true", unplanned,
 			"current_date"),
 		function("current_localtimestamp", "", "now() without a zone; localtimestamp too",
 			"current_localtimestamp() = now()::TIMESTAMP", "true", unplanned, "localtimestamp"),
@@ -41,7 +41,7 @@ func clocks() []Function {
 		function("julian", "t", "the Julian day, as a double", "julian(TIMESTAMP '2020-02-03 12:00:00')", "2458883.5",
 			julian),
 		operator("timezone", "timezone(zone, t)", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's "+
-			"time; t AT TIME ZONE zone too; without a zone the seconds that UTC is away, 0",
+			"time; t AT TIME ZONE zone too; without a zone the seconds that the session's zone is ahead of UTC at t",
 			"timezone('Asia/Tokyo', TIMESTAMP '2020-01-01 09:00:00')", "2020-01-01 00:00:00+00", 1, 2, atZone),
 	}
 	for _, u := range []struct {
@@ -67,13 +67,13 @@ func zonedTimes() []Function {
 	return []Function{
 		operator("make_timestamptz",
 			"make_timestamptz(year, month, day, hour, minute, seconds [, zone]), make_timestamptz(microseconds)",
-			"a timestamp with time zone, of the parts that it has in a zone, or in UTC, or of microseconds since 1970",
+			"a timestamp with time zone, of the parts that it has in a zone, or in the session's, or of microseconds since 1970",
 			"make_timestamptz(2020, 2, 3, 4, 5, 6.7, 'Asia/Tokyo')", "2020-02-02 19:05:06.7+00", 1, 7, makeTimestampTZ),
 	}
 }
 
 func makeTimestampTZ(b *binder, n *node) {
-	zone, parts := b.constant(typeOf(Text), "UTC"), n.args
+	zone, parts := b.constant(typeOf(Text), cmp.Or(b.zone, time.UTC).String()), n.args
 	switch len(parts) {
 	case 1:
 		toTimestamp(TimestampTZ, 1)(b, n)
@@ -97,14 +97,18 @@ func (e *Expr) IsMomentary() bool {
 	return ok && e.Op == OpCall && len(e.Args) == 0
 }
 
-// Moment returns the value that a call of now or its kin has at a time.
+// Moment returns the value that a call of now or its kin has at a time, as clocks of the time's zone show it.
 func (e *Expr) Moment(at time.Time) *Expr {
-	v, zone := Cast(Constant(at.UTC().Format("2006-01-02 15:04:05.999999")), typeOf(Timestamp)), momentary[e.Name]
-	v.At, v.Args[0].At = e.At, e.At
-	if zone != Timestamp {
-		v = Cast(v, typeOf(zone))
-		v.At = e.At
+	t, text := momentary[e.Name], "2006-01-02 15:04:05.999999"
+	v := Cast(Constant(at.Format(text)), typeOf(Timestamp))
+	switch {
+	case t == TimestampTZ && !isUTC(at.Location()):
+		v = Cast(Constant(at.UTC().Format(text)+"+00"), typeOf(t))
+	case t != Timestamp:
+		v = Cast(v, typeOf(t))
+		v.Args[0].At = e.At
 	}
+	v.At, v.Args[0].At = e.At, e.At
 	return v
 }
 
@@ -403,6 +407,7 @@ func epochNanos(b *binder, n *node) {
 		})
 		return
 	}
+	b.atInstants(n)
 	b.want(n, TimestampNS)
 	n.eval = finite(n, typeOf(TimestampNS), func(a int64) int64 { return a })
 }
@@ -437,37 +442,21 @@ func julian(b *binder, n *node) {
 // atZone binds timezone(zone, time).
 func atZone(b *binder, n *node) {
 	if len(n.args) == 1 {
-		part, _ := findPart("timezone")
-		b.part(n, part)
+		b.becomes(n, "date_part", b.constant(typeOf(Text), "timezone"), n.args[0])
 		return
 	}
 	name := b.word(n, 0)
-	zone, err := time.LoadLocation(name)
-	if err != nil || name == "" || name == "Local" {
-		b.fail(n.args[0].at, "no time zone is named %q; want a name as 'UTC' or 'Europe/Berlin'", name)
+	zone, ok := findZone(name)
+	if !ok {
+		b.fail(n.args[0].at, "%v", zoneError(name))
 	}
 	n.args = n.args[1:]
-	offset := func(micros int64) int64 {
-		_, seconds := time.UnixMicro(micros).In(zone).Zone()
-		return int64(seconds) * secondMicros
+	if n.args[0].typ.ID == TimestampTZ {
+		n.typ = typeOf(Timestamp)
+		n.eval = map1(n, func(micros int64) int64 { return localTime(zone, micros) })
+		return
 	}
-	n.typ = typeOf(Timestamp)
-	from, convert := typeOf(TimestampTZ), func(micros int64) int64 { return micros + offset(micros) }
-	if n.args[0].typ.ID != TimestampTZ {
-		n.typ, from = from, n.typ
-		convert = func(local int64) int64 {
-			before, behind := offset(local-dayMicros), offset(local+dayMicros)
-			if offset(local-behind) == behind { // of two times the later
-				return local - behind
-			}
-			return local - before
-		}
-	}
-	b.want(n, from.ID)
-	n.eval = map1(n, func(micros int64) int64 {
-		if timeformat.InfinitySign(micros, timeformat.InfiniteTime) != 0 {
-			return micros
-		}
-		return convert(micros)
-	})
+	n.typ = typeOf(TimestampTZ)
+	b.want(n, Timestamp)
+	n.eval = map1(n, func(local int64) int64 { return instant(zone, local) })
 }

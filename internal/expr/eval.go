@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -48,6 +49,7 @@ type node struct {
 	pattern    *likePattern // that the first argument, a string, is compared with; nil of other nodes
 	part       *datePart    // that the node is, of a time; nil of other nodes
 	unit       *truncationUnit
+	zone       *time.Location // of a cast: the zone of TIMESTAMPTZ; nil of UTC
 	unitOf     *IntervalValue // of a node that is an interval times its argument; nil of other nodes
 }
 

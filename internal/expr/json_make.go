@@ -140,6 +140,8 @@ func (b *binder) ofParts(
 ) {
 	parts := make([]jsonPartWriter, len(n.args))
 	for i, a := range n.args {
+		a = b.zonedTexts(a)
+		n.args[i] = a
 		parts[i] = jsonPart(a.typ, a.isJSON)
 	}
 	packed := &node{text: n.text, at: n.at, column: -1, single: -1, args: n.args}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/nested"
@@ -151,9 +152,9 @@ func (b *binder) timeSeries(n *node, closed bool) {
 	if len(n.args) != 3 {
 		b.fail(n.at, "%s: of times want the first, the last and an interval", n.text)
 	}
-	t := typeOf(Timestamp)
+	t, zone := typeOf(Timestamp), (*time.Location)(nil)
 	if n.args[0].typ.ID == TimestampTZ || n.args[1].typ.ID == TimestampTZ {
-		t = typeOf(TimestampTZ)
+		t, zone = typeOf(TimestampTZ), b.zone
 	}
 	b.castArg(n, 0, t)
 	b.castArg(n, 1, t)
@@ -179,7 +180,7 @@ func (b *binder) timeSeries(n *node, closed bool) {
 				return "", valueError(n, "a list of more than %d elements", seriesMax)
 			}
 			d = of.AppendInt(append(d, nested.Some), from)
-			from, ok = shifted(step)(from)
+			from, ok = shiftedIn(zone, step)(from)
 		}
 		return e.keeping(n, append(d, nested.End))
 	})

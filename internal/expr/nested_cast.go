@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -13,12 +14,12 @@ import (
 
 // setNestedCast is setCast where a type is nested.
 func setNestedCast(n *node, from Type, try bool) bool {
-	to := n.typ
+	to, zone := n.typ, n.zone
 	switch {
 	case to.ID == Text:
 		n.fallible = false
 		n.eval = map1f(n, func(e *Evaluator, s string) (string, error) {
-			return e.keeping(n, appendNested(e.draft[:0], from, s))
+			return e.keeping(n, appendNested(e.draft[:0], from, s, zone))
 		})
 		return true
 	case from.ID == Text:
@@ -71,7 +72,7 @@ func (n *node) partCast(from, to Type, try bool) (castPart, bool) {
 	if c.node = p; from == to {
 		return c, true
 	}
-	c.node = &node{typ: to, text: n.text, at: n.at, column: -1, single: -1, args: []*node{p}}
+	c.node = &node{typ: to, text: n.text, at: n.at, column: -1, single: -1, args: []*node{p}, zone: n.zone}
 	if to.ID == Null || !setCast(c.node, from, try) {
 		return c, false
 	}
@@ -191,8 +192,8 @@ func parseNestedCast(n *node, try bool) bool {
 	return ok
 }
 
-// appendNested writes a nested value as DuckDB casts it to a string.
-func appendNested(b []byte, t Type, s string) []byte {
+// appendNested writes a nested value as DuckDB casts it to a string, and instants in a zone; nil is UTC.
+func appendNested(b []byte, t Type, s string, zone *time.Location) []byte {
 	if t.ID == Period {
 		months, days, micros := nested.IntervalOf(s)
 		return timeformat.AppendInterval(b, months, days, micros)
@@ -214,13 +215,13 @@ func appendNested(b []byte, t Type, s string) []byte {
 				b = append(b, ", "...)
 			}
 			if t.ID == List {
-				b = appendPartText(b, t.parts[0], x)
+				b = appendPartText(b, t.parts[0], x, zone)
 				continue
 			}
 			key, _, rest := t.layout.Parts[0].Parts[0].Part(x.Value)
 			value, mark, _ := t.layout.Parts[0].Parts[1].Part(rest)
-			b = append(appendPartText(b, t.parts[0], nested.Element{Value: key}), '=')
-			b = appendPartText(b, t.parts[1], nested.Element{Value: value, Null: mark == nested.None})
+			b = append(appendPartText(b, t.parts[0], nested.Element{Value: key}, zone), '=')
+			b = appendPartText(b, t.parts[1], nested.Element{Value: value, Null: mark == nested.None}, zone)
 		}
 		return append(b, closed...)
 	}
@@ -232,7 +233,7 @@ func appendNested(b []byte, t Type, s string) []byte {
 		if s = rest; opened == "{" {
 			b = append(appendQuoted(b, t.names[i]), ": "...)
 		}
-		b = appendPartText(b, t.parts[i], nested.Element{Value: value, Null: mark == nested.None})
+		b = appendPartText(b, t.parts[i], nested.Element{Value: value, Null: mark == nested.None}, zone)
 	}
 	if opened == "(" && len(t.parts) == 1 {
 		b = append(b, ',')
@@ -240,17 +241,21 @@ func appendNested(b []byte, t Type, s string) []byte {
 	return append(b, closed...)
 }
 
-func appendPartText(b []byte, t Type, x nested.Element) []byte {
+func appendPartText(b []byte, t Type, x nested.Element, zone *time.Location) []byte {
 	switch {
 	case x.Null:
 		return append(b, "NULL"...)
 	case t.nested() && !t.whole():
-		return appendNested(b, t, x.Value)
+		return appendNested(b, t, x.Value, zone)
 	case t.numeric():
 		return appendValue(b, t, valueOf(t, x.Value))
 	}
 	from := len(b)
-	b = appendValue(b, t, valueOf(t, x.Value))
+	if v := valueOf(t, x.Value); t.ID == TimestampTZ && zone != nil {
+		b = appendInstant(b, v.(int64), zone)
+	} else {
+		b = appendValue(b, t, v)
+	}
 	text := b[from:]
 	if needsQuotes(string(text)) {
 		return appendQuoted(b[:from], strings.Clone(string(text)))
@@ -427,8 +432,9 @@ func NestedTexts(a arrow.Array) func(dst []byte, row int) []byte {
 		return nil
 	}
 	var value []byte
+	zone := zoneWithin(a.DataType())
 	return func(dst []byte, row int) []byte {
 		value = write(value[:0], row)
-		return appendNested(dst, t, bytesText(value))
+		return appendNested(dst, t, bytesText(value), zone)
 	}
 }

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"time"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
@@ -155,6 +156,8 @@ func (b *binder) periodArithmetic(sign string, n *node) bool {
 			v, ok := intervalFrom(s).plus(u)
 			return n.period(v, ok)
 		})
+	case b.zone != nil && x.typ.ID == TimestampTZ && y.typ.span():
+		b.shiftPeriod(n, sign)
 	case (x.typ.temporal() || x.typ.ID == Time) && (y.typ.ID == Period || x.typ.ID == Time && isSymbol(y)):
 		b.shiftPeriod(n, sign)
 	default:
@@ -181,6 +184,10 @@ func (b *binder) shiftPeriod(n *node, sign string) {
 		n.typ = shiftedType(n.typ)
 		b.castArg(n, 0, n.typ)
 	}
+	var zone *time.Location
+	if n.typ.ID == TimestampTZ {
+		zone = b.zone
+	}
 	n.fallible = !isClock
 	n.eval = map2e(n, func(micros int64, s string) (int64, error) {
 		v := intervalFrom(s)
@@ -191,7 +198,7 @@ func (b *binder) shiftPeriod(n *node, sign string) {
 			r := micros + v.Micros%dayMicros
 			return r - digits.FloorDiv(r, dayMicros)*dayMicros, nil
 		}
-		r, ok := shifted(v)(micros)
+		r, ok := shiftedIn(zone, v)(micros)
 		if !ok {
 			return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)
 		}

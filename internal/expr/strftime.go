@@ -1,10 +1,12 @@
 package expr
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
@@ -16,6 +18,9 @@ type moment struct {
 	civil
 	days, clock int64
 	nanos       int64 // below a microsecond
+
+	zone   string // of the clock; "" of a TIMESTAMP
+	offset int64  // microseconds that the clock is ahead of UTC
 }
 
 func momentOf(micros int64) moment {
@@ -43,8 +48,8 @@ var timeSpecifiers = map[byte]struct {
 	'h': {text: func(m moment) string { return timeformat.MonthNames[m.month-1][:3] }},
 	'B': {text: func(m moment) string { return timeformat.MonthNames[m.month-1] }},
 	'p': {text: func(m moment) string { return [...]string{"AM", "PM"}[m.clock/(12*hourMicros)] }},
-	'z': {text: func(moment) string { return "+00" }},
-	'Z': {text: func(moment) string { return "" }},
+	'z': {text: func(m moment) string { return string(appendOffset(nil, m.offset)) }},
+	'Z': {text: func(m moment) string { return m.zone }},
 	'w': {number: func(m moment) int64 { return weekday(m.days) }, digits: 1},
 	'u': {number: func(m moment) int64 { return isoWeekday(m.days) }, digits: 1},
 	'd': {number: func(m moment) int64 { return m.day }, digits: 2},
@@ -104,9 +109,13 @@ func strftime(b *binder, n *node) {
 	b.check(n, Timestamp, Text)
 	n.typ, n.args = typeOf(Text), n.args[:1]
 	unit := int64(1) // of a microsecond
-	if n.args[0].typ.ID == TimestampNS {
+	var zone *time.Location
+	switch n.args[0].typ.ID {
+	case TimestampNS:
 		unit = 1000
-	} else {
+	case TimestampTZ:
+		zone = cmp.Or(b.zone, time.UTC)
+	default:
 		b.castArgs(n, typeOf(Timestamp))
 	}
 	n.eval = map1f(n, func(e *Evaluator, v int64) (string, error) {
@@ -117,8 +126,14 @@ func strftime(b *binder, n *node) {
 		if word := timeformat.Infinity(v, timeformat.InfiniteTime); word != "" {
 			return word, nil
 		}
-		micros := digits.FloorDiv(v, unit)
-		m := momentOf(micros)
+		micros, offset := digits.FloorDiv(v, unit), int64(0)
+		if zone != nil {
+			offset = offsetIn(zone, v)
+		}
+		m := momentOf(micros + offset)
+		if m.offset = offset; zone != nil {
+			m.zone = NameOf(zone)
+		}
 		m.nanos = v - micros*unit
 		return e.keep(appendTime(b, format, m)), nil
 	})

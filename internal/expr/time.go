@@ -191,6 +191,10 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 	case sign == "-" && x.ID == Date && y.ID == Date:
 		b.plainTime(n, sign, typeOf(Int64), x, y)
 	case sign == "-" && x.temporal() && y.temporal():
+		if b.zone != nil && slices.ContainsFunc(n.args, isInstant) {
+			b.betweenInstants(n)
+			return true
+		}
 		b.plainTime(n, sign, typeOf(Duration), typeOf(Timestamp), typeOf(Timestamp))
 	case x.ID == Duration && (y.ID == Duration || y.ID == Interval), x.ID == Interval && y.ID == Duration:
 		b.plainTime(n, sign, typeOf(Duration), typeOf(Duration), typeOf(Duration))
@@ -401,10 +405,17 @@ func partOf(part *datePart) binding {
 	return func(b *binder, n *node) { b.part(n, part) }
 }
 
+// offsetUnits are the parts of a TIMESTAMPTZ's offset: by how many seconds it is divided, and what is left out.
+var offsetUnits = map[string][2]int64{"timezone": {1, 1 << 32}, "timezone_hour": {3600, 100}, "timezone_minute": {60, 60}}
+
 func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
 	if t.span() {
 		b.partOfSpan(n, part.names[0])
+		return
+	}
+	if per, ok := offsetUnits[part.names[0]]; ok && b.zone != nil && t.ID == TimestampTZ {
+		b.zoneOffset(n, per[0], per[1])
 		return
 	}
 	n.typ, n.span, n.isYear, n.part = typeOf(Int64), part.span, part.names[0] == "year", part
@@ -433,6 +444,7 @@ func epoch(b *binder, n *node) {
 		ofPeriod(b, n, n.typ, IntervalValue.seconds)
 		return
 	}
+	b.atInstants(n)
 	seconds := func(a int64) float64 { return float64(a) / secondMicros }
 	n.eval = map1(n, seconds)
 	if n.args[0].typ.ID == TimeNS {
@@ -457,8 +469,9 @@ func epochIn(unit int64) binding {
 			ofPeriod(b, n, n.typ, func(v IntervalValue) int64 { return nearest(int64(v.length().LowBits())) })
 			return
 		}
-		n.eval = finite(n, typeOf(Timestamp), nearest)
+		b.atInstants(n)
 		b.want(n, Timestamp)
+		n.eval = finite(n, typeOf(Timestamp), nearest)
 	}
 }
 
@@ -514,6 +527,10 @@ func truncation(b *binder, n *node) {
 	if !ok {
 		b.fail(n.at, "no unit of time is named %s%s", name, nearest.Offer(name, slices.Collect(maps.Keys(truncations))))
 	}
+	if b.zone != nil && n.args[1].typ.ID == TimestampTZ && (unit.day != nil || unit.clock > minuteMicros) {
+		b.inZone(n, "date_trunc")
+		return
+	}
 	n.args = n.args[1:]
 	t := n.args[0].typ
 	b.check(n, Timestamp)
@@ -549,6 +566,13 @@ func truncation(b *binder, n *node) {
 
 // difference binds date_diff(unit, from, to): the borders of the unit that lie between, or weeks.
 func difference(b *binder, n *node) {
+	hour := b.constant(typeOf(Text), "hour")
+	if unit, _ := intervalUnit(b.word(n, 0)); b.zone != nil && unit.Micros == hourMicros && slices.ContainsFunc(n.args, isInstant) {
+		b.castArg(n, 1, typeOf(TimestampTZ))
+		b.castArg(n, 2, typeOf(TimestampTZ))
+		b.becomes(n, "date_sub", hour, b.made(n, "date_trunc", hour, n.args[1]), b.made(n, "date_trunc", hour, n.args[2]))
+		return
+	}
 	unit := b.unitBetween(n)
 	n.typ = typeOf(Int64)
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
@@ -583,9 +607,13 @@ func (b *binder) unitBetween(n *node) IntervalValue {
 	if !ok {
 		b.fail(n.at, "no unit of time is named %s%s", name, nearest.Offer(name, slices.Collect(maps.Keys(intervalUnits))))
 	}
-	if n.args[0].typ.clock() && n.args[1].typ.clock() && unit.Micros > 0 {
+	switch {
+	case b.zone != nil && timeBelowDay(unit) && slices.ContainsFunc(n.args, isInstant):
+		b.castArgs(n, typeOf(TimestampTZ))
+		b.atInstants(n)
+	case n.args[0].typ.clock() && n.args[1].typ.clock() && unit.Micros > 0:
 		b.castArgs(n, typeOf(Time))
-	} else {
+	default:
 		b.castArgs(n, typeOf(Timestamp))
 	}
 	return unit

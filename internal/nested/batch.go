@@ -2,6 +2,7 @@ package nested
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -24,6 +25,46 @@ func Schema(s *arrow.Schema) *arrow.Schema {
 		made = arrow.NewSchema(fields, &meta)
 	}
 	return made
+}
+
+// InZone returns a schema whose timestamps with a zone are of the given one; the schema itself where all are.
+func InZone(s *arrow.Schema, zone string) *arrow.Schema {
+	made := s
+	for i, f := range s.Fields() {
+		if t := inZone(f.Type, zone); !arrow.TypeEqual(t, f.Type) {
+			fields := made.Fields() // a copy
+			fields[i].Type = t
+			meta := s.Metadata()
+			made = arrow.NewSchema(fields, &meta)
+		}
+	}
+	return made
+}
+
+func inZone(dt arrow.DataType, zone string) arrow.DataType {
+	switch dt := dt.(type) {
+	case *arrow.TimestampType:
+		if dt.TimeZone != "" {
+			return &arrow.TimestampType{Unit: dt.Unit, TimeZone: zone}
+		}
+	case *arrow.ListType:
+		field := dt.ElemField()
+		field.Type = inZone(field.Type, zone)
+		return arrow.ListOfField(field)
+	case *arrow.MapType:
+		key, item := dt.KeyField(), dt.ItemField()
+		key.Type, item.Type = inZone(key.Type, zone), inZone(item.Type, zone)
+		made := arrow.MapOfFields(key, item)
+		made.KeysSorted = dt.KeysSorted
+		return made
+	case *arrow.StructType:
+		fields := slices.Clone(dt.Fields())
+		for i := range fields {
+			fields[i].Type = inZone(fields[i].Type, zone)
+		}
+		return arrow.StructOf(fields...)
+	}
+	return dt
 }
 
 // Batch returns a batch with the columns as a schema has them: columns of Type as Arrow has their values, or as
@@ -55,6 +96,12 @@ func Batch(mem memory.Allocator, schema *arrow.Schema, batch arrow.RecordBatch) 
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", schema.Field(i).Name, err)
+		}
+		if c := columns[i]; !arrow.TypeEqual(c.DataType(), to) && arrow.TypeEqual(inZone(c.DataType(), ""), inZone(to, "")) {
+			data := retyped(c.Data(), to)
+			columns[i] = array.MakeFromData(data)
+			data.Release()
+			c.Release()
 		}
 	}
 	return array.NewRecordBatch(schema, columns, batch.NumRows()), nil

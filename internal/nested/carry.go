@@ -172,10 +172,12 @@ func swap(dt, to arrow.DataType) arrow.DataType {
 // retyped returns data with another type of the same layout.
 func retyped(from arrow.ArrayData, to arrow.DataType) arrow.ArrayData {
 	var children []arrow.ArrayData
-	if of, ok := to.(*arrow.ListType); ok {
-		child := retyped(from.Children()[0], of.Elem())
-		defer child.Release()
-		children = []arrow.ArrayData{child}
+	if of, ok := to.(arrow.NestedType); ok {
+		for i, field := range of.Fields() {
+			child := retyped(from.Children()[i], field.Type)
+			defer child.Release()
+			children = append(children, child)
+		}
 	}
 	data := array.NewData(to, from.Len(), from.Buffers(), children, from.NullN(), from.Offset())
 	if of, ok := to.(*arrow.DictionaryType); ok {

@@ -111,15 +111,19 @@ func appendTime(dst []byte, v int64, unit arrow.TimeUnit) []byte {
 	return appendClock(dst, v/per, v%per, unit)
 }
 
-// appendDuration appends hours, minutes and seconds.
+// appendDuration appends days, and hours, minutes and seconds, as SQL casts an interval to a string.
 func appendDuration(dst []byte, v int64, unit arrow.TimeUnit) []byte {
+	const daySeconds = 86400
 	per := perSecond(unit)
-	seconds, fraction := v/per, v%per
-	if v < 0 {
-		dst = append(dst, '-')
-		if seconds, fraction = -seconds, -fraction; seconds < 0 { // the smallest int64, in seconds
-			return append(dst, "2562047788015215:30:08"...)
+	days, seconds, fraction := v/per/daySeconds, v/per%daySeconds, v%per
+	if days != 0 {
+		if dst = timeformat.AppendInterval(dst, 0, days, 0); seconds == 0 && fraction == 0 {
+			return dst
 		}
+		dst = append(dst, ' ')
+	}
+	if seconds < 0 || fraction < 0 {
+		dst, seconds, fraction = append(dst, '-'), -seconds, -fraction
 	}
 	return appendClock(dst, seconds, fraction, unit)
 }

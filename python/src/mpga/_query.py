@@ -141,6 +141,7 @@ def configure(
     max_recursion: int | None = None,
     max_pairs: int | None = None,
     overflow: str | None = None,
+    timezone: str | None = None,
 ) -> None:
     """Set how queries of this process are answered. None is the default of each setting.
 
@@ -156,6 +157,8 @@ def configure(
         max_recursion: How many iterations a ``WITH RECURSIVE`` may have; 1,000,000.
         max_pairs: How many pairs of rows a join without a key may compare; 1,000,000,000,000.
         overflow: What a sum beyond BIGINT is: ``"error"``, ``"widen"`` for a DECIMAL, ``"wrap"``; error.
+        timezone: Whose clocks show timestamps with time zone, as ``"Europe/Berlin"``; the machine's. ``SET TimeZone``
+            changes it for a session.
 
     Raises:
         InputError: a setting is wrong; the settings before hold.
@@ -169,6 +172,7 @@ def configure(
         max_recursion=max_recursion,
         max_pairs=max_pairs,
         overflow=overflow,
+        timezone=timezone,
     )
 
 

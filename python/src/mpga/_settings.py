@@ -21,6 +21,7 @@ class Settings:
         max_recursion: int | None = None,
         max_pairs: int | None = None,
         overflow: str | None = None,
+        timezone: str | None = None,
     ) -> None:
         self.memory_limit = memory_limit
         self.threads = threads
@@ -30,6 +31,7 @@ class Settings:
         self.max_recursion = max_recursion
         self.max_pairs = max_pairs
         self.overflow = overflow
+        self.timezone = timezone
 
     def arguments(self) -> list[str]:
         """Return the flags of ``mpga serve``."""
