@@ -39,8 +39,9 @@ func setNestedCast(n *node, from Type, try bool) bool {
 	if !ok {
 		return false
 	}
+	arg := n.args[0]
 	n.eval = func(f *frame) (*vector, error) {
-		lists, err := f.eval(n.args[0])
+		lists, err := f.eval(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +54,30 @@ func setNestedCast(n *node, from Type, try bool) bool {
 			return append(dst, parts[ends[i]:ends[i+1]]...)
 		})
 	}
+	if from.ID == Map && from.parts[0] != to.parts[0] {
+		n.withKeys(try)
+	}
 	return true
+}
+
+// withKeys lets a node, whose kernel makes maps, check their keys, which a cast may make NULL or equal. TRY_CAST has NULL
+// in place of such a map.
+func (n *node) withKeys(try bool) {
+	made := *n
+	n.args, n.fallible = []*node{&made}, !try
+	l := n.typ.layout
+	n.eval = map1e(n, func(s string) (string, error) {
+		var keys []nested.Element
+		for _, x := range l.Elements(nil, s) {
+			value, ok := l.Parts[0].Field(x.Value, 0)
+			keys = append(keys, nested.Element{Value: value, Null: !ok})
+		}
+		err := checkKeys(n, keys)
+		if err != nil && try {
+			err = errNull
+		}
+		return s, err
+	})
 }
 
 // castPart is the cast of a part: a node over a parameter.
@@ -183,7 +207,9 @@ func parseNestedCast(n *node, try bool) bool {
 	})
 	n.fallible = !try
 	if shape == n.typ {
-		n.eval = parse.eval
+		if n.eval = parse.eval; shape.ID == Map {
+			n.withKeys(try)
+		}
 		return true
 	}
 	n.args = []*node{parse}

@@ -85,7 +85,7 @@ func finite[R element](n *node, t Type, fn func(int64) R) kernel {
 	infinite := infiniteOf(t)
 	return map1e(n, func(a int64) (r R, err error) {
 		if timeformat.InfinitySign(a, infinite) != 0 {
-			return r, query.Valuef("%s: %s has no such part", n.text, formatValue(t, a))
+			return r, errNull
 		}
 		return fn(a), nil
 	})
@@ -196,6 +196,15 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 			return true
 		}
 		b.plainTime(n, sign, typeOf(Duration), typeOf(Timestamp), typeOf(Timestamp))
+		n.eval = map2e(n, func(x, y int64) (int64, error) {
+			if timeformat.InfinitySign(x, timeformat.InfiniteTime) != 0 || timeformat.InfinitySign(y, timeformat.InfiniteTime) != 0 {
+				return 0, query.Valuef("%s: a time is infinite", n.text)
+			}
+			if r := x - y; (x > y) == (r > 0) {
+				return r, nil
+			}
+			return 0, query.Valuef("%s: overflow: the difference does not fit an INTERVAL", n.text)
+		})
 	case x.ID == Duration && (y.ID == Duration || y.ID == Interval), x.ID == Interval && y.ID == Duration:
 		b.plainTime(n, sign, typeOf(Duration), typeOf(Duration), typeOf(Duration))
 	case x.ID == Time && y.ID == Interval:
@@ -624,7 +633,7 @@ func betweenTimes(n *node, of func(from, to int64) (int64, error)) kernel {
 	return map2e(n, func(from, to int64) (int64, error) {
 		if timeformat.InfinitySign(from, timeformat.InfiniteTime) != 0 ||
 			timeformat.InfinitySign(to, timeformat.InfiniteTime) != 0 {
-			return 0, query.Valuef("%s: nothing is counted to infinity", n.text)
+			return 0, errNull
 		}
 		return of(from, to)
 	})
@@ -634,10 +643,16 @@ func betweenTimes(n *node, of func(from, to int64) (int64, error)) kernel {
 func lastDay(b *binder, n *node) {
 	n.typ = typeOf(Date)
 	b.want(n, Date)
-	n.eval = checked(n, n.typ, false, func(a int64) (int64, bool) {
+	n.eval = map1e(n, func(a int64) (int64, error) {
 		c := civilOf(a)
 		last := civil{c.year, c.month, daysInMonth(c.year, c.month)}.days()
-		return last, last <= math.MaxInt32
+		switch {
+		case timeformat.InfinitySign(a, timeformat.InfiniteDays) != 0:
+			return 0, errNull
+		case last > math.MaxInt32:
+			return 0, query.Valuef("%s: overflow: the result for %s does not fit DATE", n.text, formatValue(n.typ, a))
+		}
+		return last, nil
 	})
 }
 
