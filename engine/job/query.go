@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -37,6 +38,8 @@ func (s *Step) query() (*stepQuery, error) {
 	var err error
 	q.overflow, err = query.ParseOverflow(s.Overflow)
 	v.add(".overflow", err)
+	_, err = time.LoadLocation(s.TimeZone)
+	v.add(".timezone", err)
 	clauses := len(s.clauses()) > 0 || s.Limit != 0
 	switch {
 	case s.SQL != "" && clauses:

@@ -138,6 +138,7 @@ steps:
     limit: 10
     overflow: wrap
     deterministic: true
+    timezone: Asia/Tokyo
     output: {path: out, format: parquet, partition_by: zip, max_rows_per_file: 10, manifest: true, codec: zstd, level: 3, row_group_rows: 1000, layout: gpu}
     rollup: {state: states/one, on_change: fail, keep_parts: 30, keep: 400d, whole_bytes: 1GiB}
     limits: {threads: "${b}"}

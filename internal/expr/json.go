@@ -10,7 +10,8 @@ import (
 // jsonFunctions are the functions of texts of JSON. What they take out of one is text, without space and in one form.
 func jsonFunctions() []Function {
 	return []Function{
-		function("json_extract", "json, path", "the value at a path, as JSON: '$.key[0]', '/key/0', a key, or a place from 0",
+		function("json_extract", "json, path", "the value at a path, as JSON: '$.key[0]', '/key/0', "+
+			"a key, or a place from 0; a list of values at '$.key[*]' or '$.*', or at a list of paths",
 			`json_extract('{"a": [1, 2]}', '$.a[1]')`, "2", madeJSON(jsonValue), "json_extract_path"),
 		operator("->", "json -> path", "json_extract", `'{"a": {"b": 1}}' -> 'a'`, `{"b":1}`, 2, 2,
 			madeJSON(jsonValue)),
@@ -30,6 +31,10 @@ func jsonFunctions() []Function {
 			`json_value('{"a": "x"}', '$.a')`, `"x"`, jsonAt(typeOf(Text), jsonScalar)),
 		function("json_structure", "json", "the types of a value, as JSON", `json_structure('{"a": [1, 2.5]}')`,
 			`{"a":["DOUBLE"]}`, madeJSON(jsonStructure)),
+		function("json_pretty", "json", "the same JSON with a line for each member", "json_pretty('[]')", "[]",
+			jsonAt(typeOf(Text), func(dst []byte, value string) ([]byte, bool) {
+				return jsonpath.AppendPretty(dst, value), true
+			})),
 		function("json_contains", "json, other", "whether json, or a value in it, is other, or has its parts",
 			`json_contains('{"a": [1, 2]}', '[2]')`, "true", jsonContains),
 		function("json_merge_patch", "json, patch, ...", "json with the members of a patch, but for nulls there",
@@ -223,6 +228,10 @@ func jsonMap[R element](b *binder, n *node, fn func(e *Evaluator, value string, 
 // jsonAt binds a function of a value at a place that makes a string, or a list of strings.
 func jsonAt(t Type, write jsonWriter) binding {
 	return func(b *binder, n *node) {
+		if paths, isMany, err := constantPaths(n); isMany && err == nil {
+			b.jsonAtAll(n, t, paths, write)
+			return
+		}
 		n.typ = t
 		n.eval = jsonMap(b, n, func(e *Evaluator, value string, ok bool) (string, error) {
 			if !ok {
@@ -237,12 +246,83 @@ func jsonAt(t Type, write jsonWriter) binding {
 	}
 }
 
+// constantPaths returns the paths of a second argument that is a constant; isMany says that it is a list, or a path of
+// several values.
+func constantPaths(n *node) (paths []jsonpath.Path, isMany bool, err error) {
+	if len(n.args) < 2 {
+		return nil, false, nil
+	}
+	at := n.args[1]
+	text, isText := at.value.(string)
+	texts := []string{text}
+	switch {
+	case !isText || at.typ.ID != Text && at.typ != ListOf(typeOf(Text)):
+		return nil, false, nil
+	case at.typ.ID == List:
+		texts, isMany = nil, true
+		for _, x := range at.typ.layout.Elements(nil, text) {
+			texts = append(texts, nested.TextOf(x.Value))
+		}
+	}
+	for _, text := range texts {
+		p, err := jsonpath.ParsePath(text)
+		if err != nil {
+			return nil, isMany, err
+		}
+		paths, isMany = append(paths, p), isMany || p.IsMany()
+	}
+	return paths, isMany, nil
+}
+
+// jsonAtAll binds a function of the values at constant paths: a list of the values at one path with *, or of the value
+// at each of several paths, NULL where there is none.
+func (b *binder) jsonAtAll(n *node, t Type, paths []jsonpath.Path, write jsonWriter) {
+	isList := n.args[1].typ.ID == List
+	for _, p := range paths {
+		if isList && p.IsMany() {
+			b.fail(n.args[1].at, "not supported: %s: a path with * in a list of paths", n.text)
+		}
+	}
+	n.typ, n.args, n.fallible = ListOf(t), []*node{b.asJSON(n.args[0])}, true
+	b.want(n, Text)
+	n.eval = map1f(n, func(e *Evaluator, text string) (string, error) {
+		var d, made []byte
+		add := func(value string, ok bool) {
+			if ok {
+				made, ok = write(made[:0], value)
+			}
+			if !ok {
+				d = append(d, nested.None)
+			} else if d = append(d, nested.Some); t.ID == Text {
+				d = nested.AppendText(d, string(made))
+			} else {
+				d = append(d, made...)
+			}
+		}
+		for _, p := range paths {
+			if !isList {
+				err := jsonpath.FindAll(text, p, func(value string) { add(value, true) })
+				if err != nil {
+					return "", err
+				}
+				continue
+			}
+			value, ok, err := jsonpath.Find(text, p)
+			if err != nil {
+				return "", err
+			}
+			add(value, ok)
+		}
+		return e.keeping(n, append(append(e.draft[:0], d...), nested.End))
+	})
+}
+
 // madeJSON binds a function of a value at a place that makes JSON.
 func madeJSON(write jsonWriter) binding {
 	bind := jsonAt(typeOf(Text), write)
 	return func(b *binder, n *node) {
 		bind(b, n)
-		n.isJSON = true
+		n.isJSON = n.typ.ID == Text
 	}
 }
 

@@ -29,6 +29,11 @@ func listFunctions() []Function {
 			"array_append", "array_push_back"),
 		function("list_prepend", "a, list", "the list with a before it", "list_prepend(1, [2])", "[1, 2]", append1(false),
 			"array_prepend"),
+		function("array_push_front", "list, a", "the same, the list first", "array_push_front([2], 1)", "[1, 2]",
+			func(b *binder, n *node) {
+				n.args[0], n.args[1] = n.args[1], n.args[0]
+				append1(false)(b, n)
+			}),
 		function("list_reverse", "list", "the last element first", "list_reverse([1, 2])", "[2, 1]",
 			changed(func(e []nested.Element) []nested.Element {
 				slices.Reverse(e)

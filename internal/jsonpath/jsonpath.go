@@ -4,6 +4,7 @@ package jsonpath
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,12 +12,17 @@ import (
 // Path is the way to a value: keys of objects, and places in arrays.
 type Path []step
 
-// step is a key, or, where isIndex, a place from 0; a negative one counts from behind the last.
+// step is a key, or, where isIndex, a place from 0; a negative one counts from behind the last. isAny is each key, or
+// each place.
 type step struct {
 	key     string
 	index   int
 	isIndex bool
+	isAny   bool
 }
+
+// IsMany says whether a path has a step of several values, [*] or .*, which FindAll finds.
+func (p Path) IsMany() bool { return slices.ContainsFunc(p, func(s step) bool { return s.isAny }) }
 
 // ParsePath reads $.key.key[index], /key/index, or, of a text that begins otherwise, one key; "" is the value itself.
 func ParsePath(text string) (Path, error) {
@@ -64,7 +70,10 @@ func parseStep(text string) (s step, rest string, err error) {
 		return s, "", fmt.Errorf("want . or [ before %q", text)
 	}
 	inner, rest, closed := strings.Cut(text[1:], "]")
-	s.isIndex = true
+	if s.isIndex = true; inner == "*" && closed {
+		s.isAny = true
+		return s, rest, nil
+	}
 	number, hasHash := strings.CutPrefix(inner, "#")
 	number, fromEnd := strings.CutPrefix(number, "-")
 	var isNumber bool
@@ -95,30 +104,72 @@ func parseKey(text string) (s step, rest string, err error) {
 	if end < 0 {
 		end = len(text)
 	}
-	if s.key = text[:end]; s.key == "" || s.key == "*" {
-		return s, "", errors.New("want a key behind a point, and no *")
+	if s.key = text[:end]; s.key == "" {
+		return s, "", errors.New("want a key behind a point")
 	}
+	s.isAny = s.key == "*"
 	return s, text[end:], nil
 }
 
 // Find returns the value at a path, as it is written; ok is false where there is none. Its error says where the text is
 // no JSON.
 func Find(text string, p Path) (value string, ok bool, err error) {
-	r := reader{text: text}
-	from, err := r.value()
-	if err == nil {
-		err = r.end()
+	value, err = whole(text)
+	if err == nil && p.IsMany() {
+		err = errors.New("a path of JSON with * finds several values: it is for constant paths of json_extract, json_type and json_keys")
 	}
 	if err != nil {
 		return "", false, err
 	}
-	value = text[from:r.at]
 	for _, s := range p {
 		if value, ok = member(value, &s); !ok {
 			return "", false, nil
 		}
 	}
 	return strings.TrimRight(value, space), true, nil
+}
+
+// whole returns the value of a text, as it is written but for space around it.
+func whole(text string) (string, error) {
+	r := reader{text: text}
+	from, err := r.value()
+	if err == nil {
+		err = r.end()
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(text[from:r.at], space), nil
+}
+
+// FindAll calls a function with the values at a path, which IsMany. Its error says where the text is no JSON.
+func FindAll(text string, p Path, f func(value string)) error {
+	value, err := whole(text)
+	if err == nil {
+		findAll(value, p, f)
+	}
+	return err
+}
+
+func findAll(value string, p Path, f func(value string)) {
+	for i := range p {
+		switch s := &p[i]; {
+		case s.isAny && (value[0] == '[') == s.isIndex:
+			Each(value, func(_, v string) bool {
+				findAll(v, p[i+1:], f)
+				return true
+			})
+			return
+		case s.isAny:
+			return
+		default:
+			var ok bool
+			if value, ok = member(value, s); !ok {
+				return
+			}
+		}
+	}
+	f(strings.TrimRight(value, space))
 }
 
 // member returns a member of an object or an array.

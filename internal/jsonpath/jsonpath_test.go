@@ -92,7 +92,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", path, got, err, want)
 		}
 	}
-	for _, path := range []string{"$a", "$.", "$[x]", "$[1", `$."a`, "$.*", "$[+1]", "$[#--1]", "$[#1]", "$[]", "$[#-]"} {
+	for _, path := range []string{"$a", "$.", "$[x]", "$[1", `$."a`, "$..a", "$[+1]", "$[#--1]", "$[#1]", "$[]", "$[#-]"} {
 		if _, err := ParsePath(path); err == nil {
 			t.Errorf("%s is taken for a path", path)
 		}

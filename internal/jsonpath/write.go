@@ -118,3 +118,30 @@ func AppendString(dst []byte, s string) []byte {
 	}
 	return append(dst, '"')
 }
+
+// AppendPretty writes a value with a line for each member, four spaces further in than what it belongs to.
+func AppendPretty(dst []byte, value string) []byte { return appendPretty(dst, value, "\n") }
+
+func appendPretty(dst []byte, value, line string) []byte {
+	value = strings.TrimRight(value, space)
+	if Kind(value) != "OBJECT" && Kind(value) != "ARRAY" {
+		return Append(dst, value)
+	}
+	inner, isFirst := line+"    ", true
+	dst = append(dst, value[0])
+	Each(value, func(key, v string) bool {
+		if !isFirst {
+			dst = append(dst, ',')
+		}
+		isFirst = false
+		if dst = append(dst, inner...); value[0] == '{' {
+			dst = append(AppendString(dst, key), ": "...)
+		}
+		dst = appendPretty(dst, v, inner)
+		return true
+	})
+	if !isFirst {
+		dst = append(dst, line...)
+	}
+	return append(dst, value[len(value)-1])
+}
