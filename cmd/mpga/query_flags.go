@@ -35,7 +35,8 @@ func (f *queryFlags) registerMeaning(cmd *cobra.Command) {
 	flags.BoolVar(&f.deterministic, "deterministic", false,
 		"the same bits on every run: sums, means and variances of floats are exact, rounded once")
 	flags.StringVar(&f.zone, "timezone", "",
-		"clocks of `ZONE`, as Europe/Berlin, show timestamps with time zone: in texts, dates and parts; the machine's when not given")
+		"clocks of `ZONE`, as Europe/Berlin, show timestamps with time zone: in texts, dates and parts; "+
+			"the machine's when not given")
 	cmdflags.Complete(cmd, map[string][]string{"overflow": {"error", "widen", "wrap"}})
 }
 

@@ -82,7 +82,8 @@ func (t *Tasks) prepare(ctx context.Context, open func(input int) (scan.Source, 
 	}
 	opened := 0
 	opt := plan.Options{
-		Overflow: p.Overflow, Deterministic: p.Deterministic, TimeZone: p.TimeZone, OneStep: true, Tables: map[string]plan.Table{},
+		Overflow: p.Overflow, Deterministic: p.Deterministic, TimeZone: p.TimeZone, OneStep: true,
+		Tables: map[string]plan.Table{},
 		Rollup: refuseRollup,
 		Open: func(context.Context, []string, dataset.Options) (scan.Source, error) {
 			if opened++; opened > len(p.Inputs) {

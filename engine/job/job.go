@@ -54,7 +54,7 @@ type Step struct {
 	Limit         int64    `yaml:"limit" doc:"Only the first so many groups, in their order."`
 	Overflow      string   `yaml:"overflow" enum:"error,widen,wrap" doc:"Integer sums past 64 bits. The default is error."`
 	Deterministic bool     `yaml:"deterministic" doc:"The same bits on every run: sums, means and variances of floats are exact, rounded once."`
-	TimeZone      string   `yaml:"timezone" doc:"The zone whose clocks show timestamps with time zone, as in Europe/Berlin. The default is the machine's."`
+	TimeZone      string   `yaml:"timezone" doc:"The zone of timestamps with time zone; the machine's."`
 	Output        Output   `yaml:"output,required" doc:"Where the result goes: a path, or more about it."`
 	Rollup        Rollup   `yaml:"rollup" doc:"Keeps states by file: a run reads new and changed files alone."`
 	Limits        Limits   `yaml:"limits" doc:"What the step may take of the machine, in place of the job's."`

@@ -52,7 +52,8 @@ func (s *Step) fingerprint() (string, error) {
 		Types         string // of Input, whose JSON is without them
 		Output        Output
 		Rollup        Rollup `json:",omitzero"`
-	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.TimeZone, s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output,
+	}{s.SQL, s.clauses(), s.Limit, s.Overflow, s.Deterministic, s.TimeZone,
+		s.From, s.Input, fmt.Sprint(s.Input.CSV.Types), s.Output,
 		s.Rollup})
 	if err != nil {
 		return "", err

@@ -60,8 +60,8 @@ func setNestedCast(n *node, from Type, try bool) bool {
 	return true
 }
 
-// withKeys lets a node, whose kernel makes maps, check their keys, which a cast may make NULL or equal. TRY_CAST has NULL
-// in place of such a map.
+// withKeys lets a node, whose kernel makes maps, check their keys, which a cast may make NULL or equal. TRY_CAST has
+// NULL in place of such a map.
 func (n *node) withKeys(try bool) {
 	made := *n
 	n.args, n.fallible = []*node{&made}, !try

@@ -197,7 +197,8 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 		}
 		b.plainTime(n, sign, typeOf(Duration), typeOf(Timestamp), typeOf(Timestamp))
 		n.eval = map2e(n, func(x, y int64) (int64, error) {
-			if timeformat.InfinitySign(x, timeformat.InfiniteTime) != 0 || timeformat.InfinitySign(y, timeformat.InfiniteTime) != 0 {
+			if timeformat.InfinitySign(x, timeformat.InfiniteTime) != 0 ||
+				timeformat.InfinitySign(y, timeformat.InfiniteTime) != 0 {
 				return 0, query.Valuef("%s: a time is infinite", n.text)
 			}
 			if r := x - y; (x > y) == (r > 0) {
@@ -415,7 +416,9 @@ func partOf(part *datePart) binding {
 }
 
 // offsetUnits are the parts of a TIMESTAMPTZ's offset: by how many seconds it is divided, and what is left out.
-var offsetUnits = map[string][2]int64{"timezone": {1, 1 << 32}, "timezone_hour": {3600, 100}, "timezone_minute": {60, 60}}
+var offsetUnits = map[string][2]int64{
+	"timezone": {1, 1 << 32}, "timezone_hour": {3600, 100}, "timezone_minute": {60, 60},
+}
 
 func (b *binder) part(n *node, part *datePart) {
 	t := n.args[0].typ
@@ -576,13 +579,14 @@ func truncation(b *binder, n *node) {
 // difference binds date_diff(unit, from, to): the borders of the unit that lie between, or weeks.
 func difference(b *binder, n *node) {
 	hour := b.constant(typeOf(Text), "hour")
-	if unit, _ := intervalUnit(b.word(n, 0)); b.zone != nil && unit.Micros == hourMicros && slices.ContainsFunc(n.args, isInstant) {
+	unit, _ := intervalUnit(b.word(n, 0))
+	if b.zone != nil && unit.Micros == hourMicros && slices.ContainsFunc(n.args, isInstant) {
 		b.castArg(n, 1, typeOf(TimestampTZ))
 		b.castArg(n, 2, typeOf(TimestampTZ))
 		b.becomes(n, "date_sub", hour, b.made(n, "date_trunc", hour, n.args[1]), b.made(n, "date_trunc", hour, n.args[2]))
 		return
 	}
-	unit := b.unitBetween(n)
+	unit = b.unitBetween(n)
 	n.typ = typeOf(Int64)
 	days := func(a int64) int64 { return digits.FloorDiv(a, dayMicros) }
 	count := func(a int64) int64 { return digits.FloorDiv(a, unit.Micros) }

@@ -16,8 +16,8 @@ import (
 	"github.com/mpga/mpga/internal/timeformat"
 )
 
-// This file has the time zone of a statement: TIMESTAMPTZ is an instant, and its parts, texts and dates are those that
-// clocks of the zone show. Functions of TIMESTAMP get such times by the cast, which is implicit.
+// This file has the time zone of a statement: TIMESTAMPTZ is an instant, and clocks of the zone show its parts, texts
+// and dates. Functions of TIMESTAMP get such times by the cast, which is implicit.
 
 // zoneKey is the key of the zone in a context.
 type zoneKey struct{}
@@ -311,9 +311,11 @@ func (b *binder) inZone(n *node, name string) {
 	b.becomes(n, "timezone", zone, b.made(n, name, args...))
 }
 
-// zoneOffset binds the seconds, or the hours or minutes of them, that clocks of the zone are ahead of UTC at an instant.
+// zoneOffset binds the seconds, or the hours or minutes of them, by which clocks of the zone are ahead of UTC.
 func (b *binder) zoneOffset(n *node, per, below int64) {
 	zone := b.zone
 	n.typ = typeOf(Int64)
-	n.eval = finite(n, n.args[0].typ, func(micros int64) int64 { return offsetIn(zone, micros) / (secondMicros * per) % below })
+	n.eval = finite(n, n.args[0].typ, func(micros int64) int64 {
+		return offsetIn(zone, micros) / (secondMicros * per) % below
+	})
 }

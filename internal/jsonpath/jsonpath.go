@@ -116,7 +116,8 @@ func parseKey(text string) (s step, rest string, err error) {
 func Find(text string, p Path) (value string, ok bool, err error) {
 	value, err = whole(text)
 	if err == nil && p.IsMany() {
-		err = errors.New("a path of JSON with * finds several values: it is for constant paths of json_extract, json_type and json_keys")
+		err = errors.New("a path of JSON with * finds several values: " +
+			"it is for constant paths of json_extract, json_type and json_keys")
 	}
 	if err != nil {
 		return "", false, err
