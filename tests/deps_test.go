@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"engine/partial":                 {"cpuagg", "engine/internal/encode", "engine/internal/finalize", "engine/query", "engine/scan", "internal/nested", "internal/rowdata", "internal/scatter", "internal/store", "internal/vfs", "partition"},
 	"engine/logical":                 {"engine/query", "engine/scan", "engine/scan/dataset", "engine/scan/options", "engine/sql", "internal/expr", "internal/nearest", "internal/nested", "internal/recordreader", "internal/rowdata"},
 	"engine/rollup":                  {"engine", "engine/internal/workdir", "engine/partial", "engine/plan", "engine/query", "engine/scan", "engine/scan/csv", "engine/scan/dataset", "engine/sink", "engine/sql", "internal/nearest", "internal/order", "internal/recordreader", "internal/rowdata", "internal/sqlscan", "internal/store", "internal/vfs", "partition"},
-	"engine/rules":                   {"engine/logical", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/recordreader", "internal/rowdata", "internal/vector"},
+	"engine/rules":                   {"engine/logical", "engine/query", "engine/scan", "engine/sql", "internal/expr", "internal/nested", "internal/recordreader", "internal/rowdata", "internal/vector"},
 	"engine/plan":                    {"engine", "engine/logical", "engine/partial", "engine/query", "engine/rules", "engine/scan", "engine/scan/dataset", "engine/sql", "internal/digits", "internal/expr", "internal/gather", "internal/nested", "internal/order", "internal/recordreader", "internal/rowcode", "internal/rowdata"},
 	"engine/query":                   {"internal/nearest", "internal/nested"},
 	"engine/relation":                {"engine", "engine/plan", "engine/sql"},

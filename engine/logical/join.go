@@ -88,7 +88,11 @@ func (n *Join) compared(ctx context.Context, a, b *expr.Expr) (left, right *expr
 	if _, err := rowdata.KindOf(p.Arrow(2)); err != nil || (ofLeft.ID == expr.Text) != (ofRight.ID == expr.Text) {
 		return nil, nil, false, false
 	}
-	return castTo(left, p, 0, common), castTo(right, p, 1, common), turned, true
+	left, right = castTo(left, p, 0, common), castTo(right, p, 1, common)
+	if common.HoldsIntervals() {
+		left, right = expr.Call(expr.EqualIntervals, left), expr.Call(expr.EqualIntervals, right)
+	}
+	return left, right, turned, true
 }
 
 // castTo casts expression i of a program to a type, unless it is a column that has it.

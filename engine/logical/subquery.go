@@ -9,6 +9,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // A subquery becomes a join of the rows that are around it with the rows of its statement, and a column of the join
@@ -464,7 +465,11 @@ func (a *attacher) marked(n Node) (Node, *expr.Expr, error) {
 // on returns the condition that what a subquery reads is the values of some columns.
 func on(reads []*expr.Expr, columns []Column) (condition *expr.Expr) {
 	for i, c := range columns {
-		condition = expr.Conjunction(condition, expr.Call("is not distinct from", reads[i], c.Expr()))
+		read, value := reads[i], c.Expr()
+		if nested.HoldsIntervals(c.Type) { // intervals of one length are several values, of which other results may be made
+			read, value = expr.Call(expr.BytesOfValue, read), expr.Call(expr.BytesOfValue, value)
+		}
+		condition = expr.Conjunction(condition, expr.Call("is not distinct from", read, value))
 	}
 	return condition
 }

@@ -2,12 +2,14 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/engine/scan"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -34,9 +36,10 @@ type keyedNode struct {
 // freshNode tells rows that no iteration has had: by a table of keys, and where that outgrows the memory, by groups of
 // all rows.
 type freshNode struct {
-	keys      *rowdata.Bound
-	except    readerNode
-	made, had *logical.Working
+	keys        *rowdata.Bound
+	keysSuffice bool // rows are equal where their keys are, and nowhere else
+	except      readerNode
+	made, had   *logical.Working
 }
 
 func (n *recursionNode) input() node           { return n.anchor }
@@ -86,6 +89,9 @@ func (p *planner) recursion(n *logical.Recursion) (*recursionNode, error) {
 	if made.fresh.keys, err = engine.DistinctKeys(made.made); err != nil {
 		return nil, fmt.Errorf("WITH RECURSIVE %s, by UNION without ALL: %w", n.Before.Name, err)
 	}
+	made.fresh.keysSuffice = !slices.ContainsFunc(made.made.Fields(), func(f arrow.Field) bool {
+		return nested.HoldsIntervals(f.Type) // the bytes of equal ones differ
+	})
 	made.fresh.except, err = p.reader(n.Fresh.Root)
 	return made, err
 }

@@ -42,7 +42,7 @@ type recursor struct {
 	out    array.RecordReader // of rows; nil once they are read
 	count  int64              // iterations
 
-	seen  *engine.Distinct    // nil where a table of keys outgrows the memory
+	seen  *engine.Distinct    // nil where a table of keys outgrows the memory, or does not suffice
 	had   *engine.Kept        // of UNION without ALL, and of aggregates of USING KEY: all rows, but for waits
 	state *engine.Kept        // of USING KEY
 	waits []arrow.RecordBatch // owned: some rows that are to be in had
@@ -111,7 +111,9 @@ func (x *recursor) iterate() error {
 	spawn.Step()
 	if x.rows == nil {
 		if x.node.fresh != nil {
-			x.seen, x.had = x.run.statement.NewDistinct(x.node.fresh.keys), x.run.statement.NewKept(x.node.made)
+			if x.had = x.run.statement.NewKept(x.node.made); x.node.fresh.keysSuffice {
+				x.seen = x.run.statement.NewDistinct(x.node.fresh.keys)
+			}
 		}
 		from := x.anchor
 		x.anchor = nil

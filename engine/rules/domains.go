@@ -7,6 +7,7 @@ import (
 
 	"github.com/mpga/mpga/engine/logical"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nested"
 	"github.com/mpga/mpga/internal/rowdata"
 )
 
@@ -57,7 +58,7 @@ func withEqualValues(c *Context, f *logical.Filter) (logical.Node, error) {
 			return nil, err
 		}
 		of := rowdata.ValueType(domain.Columns()[logical.PlaceOf(domain, id)].Type)
-		if p.Fallible(nil) || !arrow.TypeEqual(rowdata.ValueType(p.Arrow(0)), of) {
+		if p.Fallible(nil) || !arrow.TypeEqual(rowdata.ValueType(p.Arrow(0)), of) || nested.HoldsIntervals(of) {
 			rest = expr.Conjunction(rest, x)
 			continue
 		}

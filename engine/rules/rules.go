@@ -116,6 +116,13 @@ func Apply(c *Context, root logical.Node) (logical.Node, []Name, error) {
 // applyAll rewrites a statement, and no statement of WITH that it reads.
 func applyAll(c *Context, root logical.Node) (logical.Node, []Name, error) {
 	var used []Name
+	root, changed, err := equalIntervals(c, root)
+	if err != nil {
+		return nil, nil, err
+	}
+	if changed {
+		root = collapse(root)
+	}
 	for _, r := range list {
 		if slices.Contains(c.Without, r.name) {
 			continue

@@ -200,7 +200,7 @@ func (b *binder) call(e *Expr, n *node) *node {
 	if w, ok := wordArguments[f.Name]; ok && w.at < len(n.args) && isNull(n.args[w.at]) {
 		n.typ, n.isConst = typeOf(w.result), true
 	} else if !b.callOfIntervals(f, n) {
-		f.bind(b, n)
+		b.bindCall(f, n)
 	}
 	return b.finish(n)
 }

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -370,7 +369,9 @@ func parseInterval(text string) (IntervalValue, error) {
 			if strings.HasPrefix(fields[i], "-") {
 				clock = -clock
 			}
-			v.Micros += clock
+			if v, ok = v.plus(IntervalValue{Micros: clock}); !ok {
+				return v, bad
+			}
 			continue
 		}
 		number := strings.TrimRight(fields[i], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -379,12 +380,15 @@ func parseInterval(text string) (IntervalValue, error) {
 			i++
 			unit = fields[i]
 		}
-		n, err := strconv.ParseFloat(number, 64)
 		u, ok := intervalUnit(unit)
-		if err != nil || !ok || !(math.Abs(n) <= math.MaxInt32) {
+		var part IntervalValue
+		if whole, err := strconv.ParseInt(number, 10, 64); ok && err == nil {
+			part, ok = u.times(whole)
+		} else if n, err := strconv.ParseFloat(number, 64); ok && err == nil {
+			part, ok = u.scaled(n)
+		} else {
 			return v, bad
 		}
-		part, ok := u.scaled(n)
 		if ok {
 			v, ok = v.plus(part)
 		}
@@ -393,7 +397,10 @@ func parseInterval(text string) (IntervalValue, error) {
 		}
 	}
 	if isAgo {
-		v = v.negated()
+		var ok bool
+		if v, ok = v.times(-1); !ok {
+			return v, bad
+		}
 	}
 	return v, nil
 }

@@ -374,7 +374,7 @@ func (e *Expr) Key() string {
 			return Column("lambda#" + strconv.FormatInt(x.Value.(int64), 10))
 		case x.Value != nil && x.draws():
 			return Column(fmt.Sprintf("%s#%d", x.Name, x.Value))
-		case x.Op == OpCall && (x.Name == NestedValue || x.Name == FieldsOfTuples):
+		case x.Op == OpCall && len(x.Args) == 1 && slices.Contains(unwritten, x.Name):
 			return Column(x.Name + " " + x.Args[0].Key())
 		case x.Op == OpCall && x.Name == Flattened:
 			return Column(x.Name + " " + x.Args[1].String() + " " + x.Args[0].Key())
@@ -442,9 +442,12 @@ func (e *Expr) filterText() string {
 var infix = []string{"+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", ">>", "=", "<>", "<", "<=", ">", ">=",
 	"and", "or", "like", "ilike", "is distinct from", "is not distinct from"}
 
+// unwritten are functions of one argument whose calls are shown as the argument.
+var unwritten = []string{NestedValue, FieldsOfTuples, EqualIntervals, BytesOfValue}
+
 func (e *Expr) callText() string {
 	switch {
-	case e.Name == NestedValue, e.Name == FieldsOfTuples, e.Name == Flattened:
+	case e.Name == Flattened, slices.Contains(unwritten, e.Name):
 		return e.Args[0].String()
 	case e.Name == JSONCast:
 		return "CAST(" + e.Args[0].String() + " AS JSON)"

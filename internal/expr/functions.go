@@ -106,6 +106,8 @@ func init() {
 		FirstOfPairs:   {Name: FirstOfPairs, argsMin: 3, argsMax: 3, bind: firstOfPairs},
 		RoundedTime:    {Name: RoundedTime, argsMin: 2, argsMax: 2, bind: roundedTime},
 		NestedValue:    {Name: NestedValue, argsMin: 1, argsMax: 1, bind: nestedValue},
+		EqualIntervals: {Name: EqualIntervals, argsMin: 1, argsMax: 1, bind: equalIntervals},
+		BytesOfValue:   {Name: BytesOfValue, argsMin: 1, argsMax: 1, bind: bytesOfValue},
 		JSONOfList:     {Name: JSONOfList, argsMin: 2, argsMax: 2, bind: jsonOfList},
 		JSONOfPairs:    {Name: JSONOfPairs, argsMin: 2, argsMax: 2, bind: jsonOfPairs},
 		Flattened:      {Name: Flattened, argsMin: 2, argsMax: 2, bind: flattened},

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mpga/mpga/engine/query"
@@ -105,6 +106,52 @@ func (b *binder) periodLengths(n *node) {
 		length.eval = map1e(length, func(s string) (string, error) { return nested.LengthOf(s), nil })
 		n.args[i] = b.finish(length)
 	}
+}
+
+// EqualIntervals is the function that puts one interval in place of all of its length, as 1 month in place of 30 days,
+// in a value that is an interval or has intervals.
+const EqualIntervals = "equal intervals"
+
+func equalIntervals(b *binder, n *node) {
+	if n.args[0].typ.ID == Interval {
+		b.periods(n, 0)
+	}
+	n.typ = n.args[0].typ
+	l := layoutOf(n.typ)
+	n.eval = map1f(n, func(e *Evaluator, s string) (string, error) {
+		return e.keeping(n, l.AppendEqual(e.draft[:0], s))
+	})
+}
+
+// BytesOfValue is the function of a value's bytes, which tell apart intervals of one length.
+const BytesOfValue = "bytes of value"
+
+func bytesOfValue(b *binder, n *node) {
+	if n.args[0].typ.ID == Interval {
+		b.periods(n, 0)
+	}
+	n.typ, n.eval = typeOf(Blob), sameValues(n)
+}
+
+// HoldsIntervals says whether values of a type are intervals, or have parts that are.
+func (t Type) HoldsIntervals() bool {
+	return t.ID == Period || t.ID == Interval || t.nested() && slices.ContainsFunc(t.parts, Type.HoldsIntervals)
+}
+
+// byLength are the functions of lists that compare elements as = does.
+var byLength = []string{"list_contains", "list_position"}
+
+// bindCall binds a call of a function whose arguments are not intervals themselves, or that takes values of any type. The
+// intervals in what it compares are made such that equal ones have equal bytes.
+func (b *binder) bindCall(f *Function, n *node) {
+	if slices.Contains(byLength, f.Name) || slices.Contains(comparingIntervals, f.Name) {
+		for i, a := range n.args {
+			if a.typ.HoldsIntervals() {
+				n.args[i] = b.made(n, EqualIntervals, a)
+			}
+		}
+	}
+	f.bind(b, n)
 }
 
 // resultPlaces are the places of the arguments of a choice that may be its result.

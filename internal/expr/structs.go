@@ -38,14 +38,14 @@ func partsOfStructs() []Function {
 // made returns a call of a function, as a part of a node.
 func (b *binder) made(n *node, name string, args ...*node) *node {
 	call := &node{text: n.text, at: n.at, column: -1, single: -1, name: name, args: args}
-	functionsByName[name].bind(b, call)
+	b.bindCall(functionsByName[name], call)
 	return b.finish(call)
 }
 
 // becomes makes a node a call of another function.
 func (b *binder) becomes(n *node, name string, args ...*node) {
 	n.name, n.args = name, args
-	functionsByName[name].bind(b, n)
+	b.bindCall(functionsByName[name], n)
 }
 
 // fields returns the fields of a struct as nodes; all are NULL where it is.
