@@ -377,17 +377,19 @@ func (m *united) unify() error {
 	return nil
 }
 
-// common returns the type of the values of all columns: text, if a column is text.
+// common returns the type of the values of all columns: text, if a column is text and none is a UUID.
 func (m *united) common(columns []Column) (expr.Type, error) {
 	for i := range columns {
 		columns[i].ID = m.b.ids.New() // a statement may be read twice
 	}
 	text, args := expr.Type{ID: expr.Text}, exprsOf(columns)
-	isText := func(c Column) bool {
-		t, err := expr.TypeOf(c.Type)
-		return err == nil && t.ID == text.ID
+	is := func(of expr.Type) bool {
+		return slices.ContainsFunc(columns, func(c Column) bool {
+			t, err := expr.TypeOf(c.Type)
+			return err == nil && t == of
+		})
 	}
-	if slices.ContainsFunc(columns, isText) {
+	if uuid, _ := expr.ParseType("uuid"); is(text) && !is(uuid) {
 		for i := range args {
 			args[i] = expr.Cast(args[i], text)
 		}

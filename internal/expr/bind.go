@@ -418,7 +418,7 @@ func (b *binder) unify(n *node, which ...int) Type {
 	for _, literals := range []bool{false, true} { // strings that stand for any type come last
 		for _, i := range which {
 			a := n.args[i]
-			if a.textConstant() != literals || literals && t.ID != Null {
+			if a.textConstant() != literals || literals && a.takes(t) {
 				continue
 			}
 			u, ok := common(t, a.typ)
@@ -447,6 +447,10 @@ func (n *node) intConstant() bool { return n.literal && n.value != nil && n.typ.
 
 // textConstant says whether a node is a string literal, which takes the type of the other operand.
 func (n *node) textConstant() bool { return n.literal && n.value != nil && n.typ.ID == Text }
+
+// takes says whether a node is a string literal that becomes a value of a type beside it. Beside an ENUM it stays a
+// string, and the words of the ENUM become strings.
+func (n *node) takes(t Type) bool { return n.textConstant() && t.ID != Null && !t.isEnum() }
 
 // constantBeside says whether the node that gave the type t is a constant that fits the other type.
 func (n *node) constantBeside(t, other Type) bool {

@@ -83,7 +83,12 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 		return b.intervalOf(n, try)
 	}
 	switch {
-	case n.args[0].isJSON && t.ID != Interval:
+	case isNull(n.args[0]): // of any type
+		from = typeOf(Null)
+	case n.args[0].isJSON:
+		if t.ID == Interval {
+			t = period
+		}
 		if !b.readJSON(n, t, !try) {
 			b.fail(n.at, "%s: no cast from JSON to %s", n.text, t)
 		}
@@ -98,6 +103,9 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 	case from.ID == Interval && t.ID == Text:
 		b.periods(n)
 		from = period
+	}
+	if n.typ.ID == Interval { // of NULL
+		n.typ = period
 	}
 	if from.ID == Interval || !setCast(n, from, try) {
 		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)

@@ -328,6 +328,9 @@ func (b *binder) typeOfStructure(n *node, value string, depth int) Type {
 		var names []string
 		var parts []Type
 		jsonpath.Each(value, func(key, v string) bool {
+			if key == "" {
+				b.fail(n.at, "%s: the structure has an empty key, which is no name of a field", n.text)
+			}
 			for _, name := range names {
 				if strings.EqualFold(name, key) {
 					b.fail(n.at, "%s: the structure has the key %q twice", n.text, key)

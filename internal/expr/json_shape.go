@@ -16,7 +16,7 @@ func appendShape(dst []byte, t Type, value string, isStrict bool) (out []byte, m
 		return dst, nested.None, nil
 	}
 	switch {
-	case !t.nested():
+	case !t.nested(), t.whole():
 		return nested.AppendText(dst, shapeText(t, value)), nested.Some, nil
 	case t.ID == Map && value[0] == '{':
 		known := map[string]bool{}

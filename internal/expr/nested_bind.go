@@ -81,7 +81,7 @@ func (b *binder) alike(n *node, list int, others ...int) Type {
 	for _, i := range others {
 		a := n.args[i]
 		switch u, ok := common(t, a.typ); {
-		case a.textConstant() && t.ID != Null, a.intConstant() && t.integer() && fitsType(a.value, t):
+		case a.takes(t), a.intConstant() && t.integer() && fitsType(a.value, t):
 		case !ok:
 			b.fail(a.at, "%s: a list of %s and a value of %s do not go together; cast one of them", n.text, t, a.typ)
 		default:

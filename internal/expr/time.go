@@ -170,6 +170,7 @@ func (b *binder) timeArithmetic(sign string, n *node) bool {
 		x, y = y, x
 	}
 	switch {
+	case b.zonedArithmetic(sign, n):
 	case b.periodArithmetic(sign, n):
 	case b.addCases(sign, n):
 	case x.ID == Interval && y.ID == Interval && sign != "*":
@@ -430,6 +431,11 @@ func (b *binder) part(n *node, part *datePart) {
 		b.zoneOffset(n, per[0], per[1])
 		return
 	}
+	if partOfZone(n, part.names[0]) {
+		return
+	}
+	b.localClock(n)
+	t = n.args[0].typ
 	n.typ, n.span, n.isYear, n.part = typeOf(Int64), part.span, part.names[0] == "year", part
 	switch {
 	case t.ID == Date:
@@ -452,6 +458,7 @@ func (b *binder) part(n *node, part *datePart) {
 // epoch binds the seconds since 1970, or of a duration, as a double.
 func epoch(b *binder, n *node) {
 	n.typ = typeOf(Float64)
+	b.localClock(n)
 	if t := n.args[0].typ.ID; t == Interval || t == Period {
 		ofPeriod(b, n, n.typ, IntervalValue.seconds)
 		return
@@ -472,6 +479,7 @@ func epoch(b *binder, n *node) {
 func epochIn(unit int64) binding {
 	return func(b *binder, n *node) {
 		n.typ = typeOf(Int64)
+		b.localClock(n)
 		nearest := func(a int64) int64 { return a/unit + a%unit/((unit+1)/2) }
 		switch t := n.args[0].typ.ID; t {
 		case Time, Duration:

@@ -255,7 +255,8 @@ func (g *columnGuess) numberType() arrow.DataType {
 	return arrow.PrimitiveTypes.Int64
 }
 
-// objectType returns the type of objects: a map where they have no keys, or many, by DuckDB's rule, and else a struct.
+// objectType returns the type of objects: a map where they have no keys, an empty one, or many, by DuckDB's rule, and
+// else a struct.
 // Objects with keys that differ in case alone are text: names of SQL do not.
 func (g *columnGuess) objectType() arrow.DataType {
 	if g.isMap {
@@ -272,7 +273,8 @@ func (g *columnGuess) objectType() arrow.DataType {
 		shares += float64(n) / float64(g.objects)
 	}
 	merged := m.merged()
-	if shares/float64(len(m.names)) < mapShare || len(m.names) >= mapKeys && m.alike(&merged) {
+	_, hasEmpty := m.places[""] // which is no name of a field
+	if hasEmpty || shares/float64(len(m.names)) < mapShare || len(m.names) >= mapKeys && m.alike(&merged) {
 		return mapOf(&merged)
 	}
 	all := make([]arrow.Field, len(m.names))
