@@ -98,16 +98,11 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		}
 		kind = JoinKind(word)
 	}
-	isUnnested := kind == InnerJoin || kind == LeftJoin
-	if call := unnestCall(e.GetRarg()); call != nil && isUnnested && !isAsof && isTrue(e.GetQuals()) {
-		p.taken[e.GetQuals().GetAConst()] = true
-		u := p.unnest(p.fromOne(left), e.GetRarg().GetRangeFunction(), call).(*Unnest)
-		if kind == LeftJoin { // a row without elements has one, which is NULL
-			list, null := u.List, expr.Constant(nil)
-			isFull := callAt(list.At, ">", callAt(list.At, "len", list), expr.Constant(int64(0)))
-			u.List = callAt(list.At, "case", isFull, list, callAt(list.At, "list_value", null))
+	if call := unnestCall(e.GetRarg()); call != nil {
+		if isAsof {
+			kind = asof
 		}
-		return u
+		return p.unnestJoin(e, kind, left, call)
 	}
 	j := &Join{
 		Kind: kind, Asof: isAsof, Natural: e.GetIsNatural(), Left: p.fromOne(left), Right: p.fromOne(e.GetRarg()),
@@ -119,6 +114,35 @@ func (p *statements) join(e *pg.JoinExpr) From {
 		p.fail(j.At, "not supported: ASOF JOIN without ON and USING")
 	}
 	return j
+}
+
+// unnestJoin reads a join with a call of unnest, which has a list of each row of the table before it.
+func (p *statements) unnestJoin(e *pg.JoinExpr, kind JoinKind, left *pg.Node, call *pg.FuncCall) From {
+	at := p.offset(call.GetLocation())
+	isPlain := isTrue(e.GetQuals()) && e.GetUsingClause() == nil && !e.GetIsNatural()
+	switch {
+	case kind != InnerJoin && kind != LeftJoin:
+		p.fail(at, "not supported: %s JOIN with unnest, which has a list of each row before it; want JOIN or LEFT JOIN", kind)
+	case e.GetUsingClause() != nil || e.GetIsNatural():
+		p.fail(at, "not supported: USING and NATURAL with unnest; write ON, and a name as in unnest(list) AS u(element)")
+	case kind == LeftJoin && !isPlain:
+		p.fail(at, "not supported: LEFT JOIN unnest(list) ON another condition than true; "+
+			"unnest a list of the elements that fulfil it: list_filter(list, lambda x: ...)")
+	}
+	u := p.unnest(p.fromOne(left), e.GetRarg().GetRangeFunction(), call).(*Unnest)
+	switch {
+	case !isPlain: // a condition on the rows
+		one := &Derived{At: at, Query: &Select{Text: p.text, Items: []Item{{Expr: expr.Constant(int64(1)), At: at}}}}
+		return &Join{Kind: SemiJoin, Left: u, Right: one, At: at, On: p.optional(e.GetQuals())}
+	case kind == LeftJoin: // a row without elements has one, which is NULL
+		list, null := u.List, expr.Constant(nil)
+		isFull := callAt(list.At, ">", callAt(list.At, "len", list), expr.Constant(int64(0)))
+		u.List = callAt(list.At, "case", isFull, list, callAt(list.At, "list_value", null))
+	}
+	if constant := e.GetQuals().GetAConst(); constant != nil {
+		p.taken[constant] = true
+	}
+	return u
 }
 
 // isTrue says whether the condition of a join is missing, or the word TRUE.

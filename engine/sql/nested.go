@@ -103,8 +103,12 @@ func (s *script) partner(i int) int {
 // isMethod says whether the point at an index stands before a function of what stands before the point, which is more
 // than a name.
 func (s *script) isMethod(i int) bool {
-	if !isName(s.token(i+1)) || s.token(i+2).Token != pg.Token_ASCII_40 {
+	name := s.token(i + 1) // any word of the grammar, too: left, right
+	if !isName(name) && name.KeywordKind == pg.KeywordKind_NO_KEYWORD || s.token(i+2).Token != pg.Token_ASCII_40 {
 		return false
+	}
+	for isName(s.token(i-1)) && s.token(i-2).Token == pg.Token_ASCII_46 { // a field of a value
+		i -= 2
 	}
 	switch s.token(i - 1).Token {
 	case pg.Token_SCONST, pg.Token_ASCII_41, pg.Token_ASCII_93, tokenCloseBrace:

@@ -247,6 +247,9 @@ func (w *pivoting) values(from, to int) int {
 	w.part(from, in)
 	if first == pg.Token_SELECT {
 		w.part(in+1, closes+1) // in its parentheses
+		for _, t := range w.s.tokens[in+1 : closes+1] {
+			delete(w.s.plain, int(t.Start)) // its FROM may name files
+		}
 		w.of.On = append(w.of.On, 1)
 		return closes + 1
 	}

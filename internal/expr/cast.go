@@ -104,9 +104,6 @@ func (b *binder) explicitCast(n *node, t Type, try bool) *node {
 		b.periods(n)
 		from = period
 	}
-	if n.typ.ID == Interval { // of NULL
-		n.typ = period
-	}
 	if from.ID == Interval || !setCast(n, from, try) {
 		b.fail(n.at, "%s: no cast from %s to %s", n.text, from, t)
 	}

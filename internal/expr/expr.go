@@ -376,7 +376,7 @@ func (e *Expr) Key() string {
 			return Column(fmt.Sprintf("%s#%d", x.Name, x.Value))
 		case x.Op == OpCall && len(x.Args) == 1 && slices.Contains(unwritten, x.Name):
 			return Column(x.Name + " " + x.Args[0].Key())
-		case x.Op == OpCall && x.Name == Flattened:
+		case x.Op == OpCall && slices.Contains([]string{Flattened, JSONOfList, JSONOfPairs}, x.Name):
 			return Column(x.Name + " " + x.Args[1].String() + " " + x.Args[0].Key())
 		case x.Op != OpColumn:
 			return nil
@@ -453,6 +453,10 @@ func (e *Expr) callText() string {
 		return "CAST(" + e.Args[0].String() + " AS JSON)"
 	case e.Name == TryJSONCast:
 		return "TRY_CAST(" + e.Args[0].String() + " AS JSON)"
+	case e.Name == JSONOfList: // the list is made for it, and is nothing that was written
+		return "json_group_array(...)"
+	case e.Name == JSONOfPairs:
+		return "json_group_object(...)"
 	case e.Name == "case":
 		return e.caseText()
 	case len(e.Args) == 3 && (e.Name == "like" || e.Name == "ilike"):

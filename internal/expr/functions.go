@@ -274,7 +274,7 @@ func textFunctions() []Function {
 		function("concat_ws", "separator, a, ...", "the same with a separator between", "concat_ws('-', 'a', 'b')", "a-b", concat(true)),
 		function("replace", "s, old, new", "with new in place of every old", "replace('banana', 'an', 'o')", "booa", replacement),
 		function("split_part", "s, separator, n", "part n between separators, counted from 1, or from the end where negative", "split_part('a,b,c', ',', 2)", "b", splitPart, "string_split_part"),
-		function("strpos", "s, part", "place of the first match in characters, or 0", "strpos('group', 'o')", "3", position, "instr"),
+		function("strpos", "s, part", "place of the first match in characters, or 0", "strpos('group', 'o')", "3", position, "instr", "position"),
 		function("contains", "s, part", "whether s has the part", "contains('group', 'ou')", "true",
 			ofLists(listContains, contains)),
 		function("starts_with", "s, part", "whether s begins with it", "starts_with('group', 'gr')", "true", textTest(strings.HasPrefix, partBefore), "prefix"),

@@ -82,7 +82,7 @@ func randomExpr(rng *rand.Rand, depth int) *Expr {
 		return Constant(constants[rng.IntN(len(constants))])
 	case rng.IntN(6) == 0:
 		op := []Op{OpCast, OpTryCast}[rng.IntN(2)]
-		typ := typeOf(TypeID(1 + rng.IntN(int(typeIDEnd)-2)))
+		typ := typeOf(TypeID(1 + rng.IntN(int(Period)-1)))
 		if typ.ID == Decimal {
 			typ = decimalOf(1+rng.IntN(digitsMax), 0)
 		}
