@@ -49,6 +49,8 @@ var flagNames = map[knob.Name]string{
 
 	"distributed.BroadcastBytes": "--broadcast-bytes",
 
+	"rollup.State": "--state",
+
 	"objects.Timeout": "--http-timeout",
 
 	"server.QueryTime":     "--query-timeout",

@@ -203,6 +203,11 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 			"whose tasks take one sample each")
 		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
 	}
+	if of := statement.Drawn; of != nil {
+		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, of whose tasks another "+
+			"attempt has other values; hash(...) of columns is the same")
+		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
+	}
 	if of := statement.Moment; of != nil {
 		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, whose tasks begin "+
 			"at times of "+

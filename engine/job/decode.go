@@ -154,14 +154,24 @@ func (d *decoder) mapping(field string, n *yaml.Node, v reflect.Value) {
 	}
 	for _, f := range fields {
 		if f.required && lines[f.name] == 0 {
-			d.add(field, n, fmt.Errorf("%s is missing", f.name))
+			d.add(field, n, fmt.Errorf(missing, f.name))
 		}
 	}
 }
 
+// missing is the error of a field that has to be there.
+const missing = "%s is missing"
+
 // value fills one field.
 func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	if isNull(n) {
+		if v.Kind() == reflect.Struct { // what it must have is not there, either
+			for _, f := range fieldsOf(v.Type()) {
+				if f.required {
+					d.add(field, n, fmt.Errorf(missing, f.name))
+				}
+			}
+		}
 		d.note(field, n)
 		return // as if the field were not there
 	}
@@ -282,6 +292,9 @@ type fieldInfo struct {
 
 // fill fills the field of a struct.
 func (f *fieldInfo) fill(d *decoder, field string, n *yaml.Node, v reflect.Value) {
+	if f.required && n.Kind == yaml.ScalarNode && n.Value == "" && !isNull(n) {
+		d.add(field, n, fmt.Errorf(missing, f.name))
+	}
 	if f.option == nil {
 		d.value(field, n, v.Field(f.index))
 		return

@@ -93,6 +93,9 @@ func TestRollupRefused(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "in", "1.csv"), "id,guest,ms\n1,2,3\n")
 	for _, change := range []struct{ from, to, want string }{
 		{"rollup: states/guests", "rollup: {keep_parts: 3}", "state is missing"},
+		{"rollup: states/guests", `rollup: ""`, "rollup.state: state is missing"},
+		{"rollup: states/guests", `rollup: {state: ""}`, "rollup.state: state is missing"},
+		{"rollup: states/guests", "rollup:", "rollup: state is missing"},
 		{"rollup: states/guests", "rollup: {state: s, keep_parts: -3}", "rollup.keep_parts: -3: want 0 or more"},
 		{"rollup: states/guests", "rollup: {state: s, whole_bytes: 0}", "want a size"},
 		{"rollup: states/guests", "rollup: {state: s, keep: 3 weeks}", "want days"},

@@ -42,7 +42,7 @@ func rollupOf(s *sql.Select, f *sql.Files) (of Rollup, err error) {
 		switch {
 		case o.Name == "by" && (texts != nil || o.Value == nil && len(o.List) == 0):
 			of.By = append([]string{}, texts...)
-		case o.Name == "filter" && len(texts) == 1 && o.Value != nil:
+		case o.Name == "filter" && len(texts) == 1 && o.Value != nil && strings.TrimSpace(texts[0]) != "":
 			of.Filter = texts[0]
 		case o.Name == "by" || o.Name == "filter":
 			return of, s.ErrorAt(o.At, "rollup: want by = ['key', ...] and filter = 'condition'")

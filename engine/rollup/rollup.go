@@ -24,6 +24,7 @@ import (
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
+	"github.com/mpga/mpga/internal/knob"
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
 	"github.com/mpga/mpga/internal/spawn"
@@ -282,7 +283,8 @@ func (r *run) openState() (err error) {
 		return r.dir.checkOwn()
 	case r.before != nil && r.before.Meaning != r.meaningHash:
 		return fmt.Errorf("%w: %s is of another statement, or of other options for reading: %s; give this statement a "+
-			"directory of its own, or: %s", ErrOther, r.dir.Root, r.before.Statement, r.dir.remedy())
+			"directory of its own (%s), or: %s", ErrOther, r.dir.Root, r.before.Statement, knob.Name("rollup.State"),
+			r.dir.remedy())
 	}
 	return nil
 }

@@ -270,8 +270,23 @@ func TestRefusals(t *testing.T) {
 	refused("the time", ErrStatement, "write the time", other("SELECT now(), count(*) FROM t"))
 	refused("pivot", ErrStatement, "its columns depend on the rows of a table", other("PIVOT t ON k USING sum(v)"))
 	refused("no state", ErrStatement, "the directory of the state has no name", func(o *Options) { o.State = "" })
-	refused("an output in the input", ErrStatement, "is the output, or lies in it",
+	refused("random values", ErrStatement, "random() in a roll-up", other("SELECT k, sum(v + random()) FROM t GROUP BY k"))
+	refused("an output in the input", ErrStatement, "is among the inputs",
 		func(o *Options) { o.Output = filepath.Join(dir, "t", "001.csv") })
+	refused("an output that would be an input", ErrStatement, "is among the inputs",
+		func(o *Options) { o.Output = filepath.Join(dir, "t", "new", "out.csv") })
+	refused("an output that a pattern names", ErrStatement, "is among the inputs", func(o *Options) {
+		o.Tables = map[string]plan.Table{"t": {Files: []string{filepath.Join(dir, "t", "0*.csv")}}}
+		o.Output, o.State = filepath.Join(dir, "t", "0new.csv"), filepath.Join(dir, "other")
+	})
+	for name, ask := range map[string]func(string) error{
+		"status":  func(dir string) error { _, err := ReadStatus(vfs.OS, dir); return err },
+		"rebuild": func(dir string) error { _, err := Forget(vfs.OS, dir, "test"); return err },
+		"gc":      func(dir string) error { _, err := Collect(vfs.OS, dir, 0, true); return err },
+	} {
+		says(t, name, ask(filepath.Join(dir, "nowhere")), fs.ErrNotExist, "nowhere")
+		says(t, name, ask(filepath.Join(dir, "t")), ErrOther, "no state of a roll-up")
+	}
 	refused("an output in the state", ErrStatement, "lie in one another",
 		func(o *Options) { o.Output = filepath.Join(o.State, "out.csv") })
 	refused("a foreign directory", ErrOther, "has 000.csv in it, and no state of a roll-up",

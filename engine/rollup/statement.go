@@ -145,6 +145,9 @@ func (r *run) checkStatement() error {
 	case s.Moment != nil:
 		return fmt.Errorf("%w: %w", ErrStatement, s.ErrorAt(s.Moment.At,
 			"not supported: "+s.Moment.String()+" in a roll-up, whose files are read at different times; write the time"))
+	case s.Drawn != nil:
+		return fmt.Errorf("%w: %w", ErrStatement, s.ErrorAt(s.Drawn.At, "not supported: "+s.Drawn.String()+
+			" in a roll-up, whose parts are made again from time to time, with other values; hash(...) of columns is the same"))
 	case redact.Text(r.Statement) != r.Statement:
 		return fmt.Errorf("%w: a URL in it has a secret, which does not go into a state: %s", ErrStatement,
 			redact.Text(r.Statement))
@@ -162,7 +165,11 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 		if p == "-" {
 			return nil, fmt.Errorf("%w: standard input is another one each time: give files", ErrStatement)
 		}
-		names = append(names, workdir.Absolute(r.FS, p))
+		name := workdir.Absolute(r.FS, p)
+		if err := r.checkPattern(name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
 	}
 	var err error
 	if t.Known, t.Files, err = list(ctx, names, t.scan); err != nil {
@@ -294,11 +301,23 @@ func (r *run) setReadings(division *plan.Division) {
 	r.stem = slices.IndexFunc(r.tables, func(t *table) bool { return t.Read == readParts })
 }
 
+// within says whether a path is a place, or lies in it.
+func within(path, place string) bool {
+	return path == place || strings.HasPrefix(path, strings.TrimRight(place, "/")+"/")
+}
+
+// checkPattern refuses an output that the next run would read: one that a pattern of an input names.
+func (r *run) checkPattern(pattern string) error {
+	output := workdir.Absolute(r.FS, r.Output)
+	if r.Output != "" && r.Output != "-" && (dataset.MatchesFile(pattern, output) || within(output, pattern)) {
+		return fmt.Errorf("%w: the output %s is among the inputs, %s, and the next run would read it; name another place",
+			ErrStatement, r.Output, pattern)
+	}
+	return nil
+}
+
 // checkPlaces refuses an input that lies in the state or in the output, and an output in the state.
 func (r *run) checkPlaces() error {
-	within := func(path, place string) bool {
-		return path == place || strings.HasPrefix(path, strings.TrimRight(place, "/")+"/")
-	}
 	output := workdir.Absolute(r.FS, r.Output)
 	for _, t := range r.tables {
 		for _, f := range t.Files {

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,7 +52,7 @@ func ReadStatus(fsys vfs.FS, path string) (*Status, error) {
 	}
 	of := &Status{State: d.Root, Generation: generation, Parts: []PartStatus{}}
 	if s == nil {
-		return of, nil
+		return of, cmp.Or(d.checkThere(), d.checkOwn())
 	}
 	of.Version, of.Statement = s.Version, s.Statement
 	for _, in := range s.Inputs {
@@ -140,7 +141,7 @@ func Forget(fsys vfs.FS, path, version string) (forgot bool, err error) {
 // is none.
 func (d stateDir) lockOld() (generation int64, unlock func() error, err error) {
 	if generation, err = d.generation(); err != nil || generation == 0 {
-		return 0, nil, errors.Join(err, d.checkOwn())
+		return 0, nil, cmp.Or(err, d.checkThere(), d.checkOwn())
 	}
 	if unlock, err = d.lock(); err != nil {
 		return 0, nil, err
@@ -149,6 +150,18 @@ func (d stateDir) lockOld() (generation int64, unlock func() error, err error) {
 		return 0, nil, errors.Join(err, unlock())
 	}
 	return generation, unlock, nil
+}
+
+// checkThere refuses a directory that is not there, by which a state of another name may be meant. A store has none.
+func (d stateDir) checkThere() error {
+	if _, remote := vfs.ObjectsAt(d.FS, d.Root); remote {
+		return nil
+	}
+	info, err := d.FS.Stat(d.Root)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%w: %s is a file, and not the directory of a state", ErrOther, d.Root)
+	}
+	return err
 }
 
 // Garbage is a file of a state that its newest manifest does not name.

@@ -127,7 +127,7 @@ func TestTableOfNights(t *testing.T) {
 	_, err = Run(t.Context(), eng, distinct)
 	check(t, err)
 	for args, want := range map[string]string{"by = []": "has no aggregates", "by = 'kk'": "did you mean k?; there are k",
-		"filter = 'k > ?'": "parameters", "filter = 'v > 1'": "the keys are k"} {
+		"filter = 'k > ?'": "parameters", "filter = ' '": "filter = 'condition'", "filter = 'v > 1'": "the keys are k"} {
 		s, err = sql.Parse("SELECT * FROM rollup('" + distinct.State + "', " + args + ")")
 		check(t, err)
 		if _, err = plan.Prepare(t.Context(), eng, s, plan.Options{}); err == nil || !strings.Contains(err.Error(), want) {

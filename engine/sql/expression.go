@@ -652,7 +652,9 @@ func (p *statements) funcCall(call *pg.FuncCall) *expr.Expr {
 		x.Args = []*expr.Expr{p.noteMoment(callAt(x.At, "today")), x.Args[0]}
 	}
 	p.localsMade++
-	x.Tell(p.localsMade)
+	if x.Tell(p.localsMade); x.IsDrawn() {
+		p.drawn = x.First((*expr.Expr).IsDrawn)
+	}
 	return p.noteMoment(x)
 }
 

@@ -128,6 +128,7 @@ type statements struct {
 	windows    map[string]*pg.WindowDef // of its WINDOW, by name, in lower case
 	copied     int                      // expressions that names of windows have stood for
 	moment     *expr.Expr               // the last call of now or its kin; nil of none
+	drawn      *expr.Expr               // the last call of random or its kin; nil of none
 
 	within []string // names of WITH whose statements are read, in lower case
 	itself *named   // of WITH RECURSIVE, whose UNION is read next; nil of others
@@ -223,7 +224,7 @@ func (p *statements) statement(stmt *pg.SelectStmt, outer map[string]*named) *Se
 	s.Limit = p.limit(stmt.GetLimitCount())
 	s.Offset = p.optional(stmt.GetLimitOffset())
 	s.subqueries, p.subqueries, p.windows = p.subqueries, around, windows
-	s.Moment = p.moment
+	s.Moment, s.Drawn = p.moment, p.drawn
 	place := 0
 	if s.From != nil {
 		place = s.From.Place()

@@ -36,6 +36,7 @@ type Select struct {
 	Parameters int // how many values ? and $1 stand for in the whole text, derived tables included
 
 	Moment *expr.Expr // a call of now() or its kin in the text up to its end; nil of none
+	Drawn  *expr.Expr // a call of random() or its kin there, which has another value each time; nil of none
 
 	subqueries []*Select // in its expressions
 

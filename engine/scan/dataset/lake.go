@@ -59,6 +59,10 @@ func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table
 		return nil, knob.Errorf("%s: a table of %s says which columns it has; read it without that (%s)",
 			redact.URL(patterns[0]), kind, knob.Name("dataset.UnionByName"))
 	}
+	if len(o.CSV.Types)+len(o.JSON.Types) > 0 {
+		return nil, knob.Errorf("%s: a table of %s says which types its columns have; cast them (%s)",
+			redact.URL(patterns[0]), kind, knob.Name("dataset.CSV.Types"))
+	}
 	of := lake.Options{Version: o.Version, Snapshot: o.Snapshot, Timestamp: o.AsOf}
 	t, err := lake.Open(ctx, o.FS, kind, patterns[0], of)
 	return t, redact.Error(err)
