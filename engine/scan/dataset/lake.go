@@ -2,9 +2,7 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -297,6 +295,13 @@ func parsePartition(text string, typ arrow.DataType) (any, bool) {
 		return scalar.NewBinaryScalar(memory.NewBufferBytes([]byte(text)), typ), true
 	case arrow.STRING:
 		return text, utf8.ValidString(text)
+	case arrow.BOOL: // some writers have TRUE
+		text = strings.ToLower(text)
+	case arrow.DECIMAL128: // and 1.5 where the scale is 2
+		whole, part, _ := strings.Cut(text, ".")
+		if scale := int(typ.(*arrow.Decimal128Type).Scale); len(part) < scale {
+			text = whole + "." + part + strings.Repeat("0", scale-len(part))
+		}
 	}
 	return parseFolder(text, typ)
 }
@@ -321,14 +326,14 @@ func (f *lakeFile) open(ctx context.Context, o *Options) (file decode.File, err 
 	}
 	w, err := newWatch(o.FS, f.Path) // before the file is read
 	if err != nil {
-		return file, missing(err)
+		return file, lake.Expired(err, "a data file")
 	}
 	mem := reserve.New(reserve.GoHeap, o.Budget)
 	defer mem.DropAll()
 	var in *parquet.File
 	err = decode.Guard(func() (err error) {
 		if in, err = openNamed(o.FS, f.Path, o, mem, f.Naming); err != nil {
-			return missing(err)
+			return lake.Expired(err, "a data file")
 		}
 		file.Constants = map[string]any{}
 		for name, value := range f.Lacking {
@@ -343,13 +348,4 @@ func (f *lakeFile) open(ctx context.Context, o *Options) (file decode.File, err 
 	}
 	file.Input, file.Changed = in, w.check
 	return file, err
-}
-
-// missing explains a data file that is not there.
-func missing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the table names a data file that is gone: its state has expired, or the table is being "+
-			"cleaned up", err)
-	}
-	return err
 }

@@ -49,7 +49,7 @@ func (l *log) takeParquet(ctx context.Context, fsys vfs.FS, path string) error {
 		}
 		return nil
 	})
-	return expired(err, "a checkpoint of the log")
+	return Expired(err, "a checkpoint of the log")
 }
 
 // rowsOf returns how many rows columns have, some of which may be nil.

@@ -19,7 +19,7 @@ func (f *File) OpenFile(ctx context.Context, fsys vfs.FS, file *parquet.File) er
 	var err error
 	for _, d := range f.deletes {
 		if rows, err = d.rows(ctx, fsys, rows, int64(file.Span())); err != nil {
-			return err
+			return fmt.Errorf("%s, deleted rows: %w", f.Path, err)
 		}
 	}
 	slices.Sort(rows)
@@ -116,7 +116,7 @@ func (p *positionsOf) rows(ctx context.Context, fsys vfs.FS, to []int64, limit i
 	defer p.mu.Unlock()
 	if p.positions.rows == nil {
 		if err := p.read(ctx, fsys); err != nil {
-			return nil, expired(err, "a file of deletes")
+			return nil, Expired(err, "a file of deletes")
 		}
 	}
 	for _, n := range p.positions.rows[p.data] {

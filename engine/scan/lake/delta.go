@@ -110,7 +110,7 @@ func (l *log) take(a *action) {
 func (l *log) takeJSON(fsys vfs.FS, path string) error {
 	content, err := read(fsys, path)
 	if err != nil {
-		return expired(err, "a part of the log")
+		return Expired(err, "a part of the log")
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	for n := 1; ; n++ {
@@ -278,14 +278,18 @@ func (f *deltaFiles) time(_ context.Context, fsys vfs.FS, dir string, c commit) 
 
 // parseTime reads a time of the options.
 func parseTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00",
-		"2006-01-02 15:04:05.999999999-07",
-		"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
+	text = strings.TrimSpace(text)
+	if at, err := time.Parse(time.DateOnly, text); err == nil {
+		return at, nil
+	}
+	for _, clock := range []string{"15:04:05.999999999", "15:04"} {
+		for _, zone := range []string{"", "Z07:00", "-07", " Z07:00", " -07", " UTC"} {
+			if at, err := time.Parse("2006-01-02 "+clock+zone, strings.Replace(text, "T", " ", 1)); err == nil {
+				return at, nil
+			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time, as in 2026-11-30 12:00:00", text)
+	return time.Time{}, fmt.Errorf("%q is no time, as in 2026-11-30, 2026-11-30 12:00 and 2026-11-30 12:00:00+01", text)
 }
 
 // replay returns the state of the log at a version.
@@ -401,7 +405,7 @@ func (t *Table) deltaFile(a *deltaAdd, partitions []string) (f File, err error) 
 	}
 	v, err := a.Vector.open(t.Root)
 	if err != nil {
-		return f, err
+		return f, fmt.Errorf("%s, deleted rows: %w", f.Path, err)
 	}
 	if f.deletes = append(f.deletes, v); f.Rows >= 0 {
 		f.live = f.Rows - v.of

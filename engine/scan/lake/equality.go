@@ -50,7 +50,7 @@ func (e *equality) rows(ctx context.Context, fsys vfs.FS, to []int64, limit int6
 	for i, path := range append([]string{e.data}, e.files...) {
 		file, err := parquet.OpenNamed(fsys, path, reserve.New(reserve.GoHeap, nil), e.naming)
 		if err != nil {
-			return nil, expired(err, "a file of deletes")
+			return nil, Expired(err, "a file of deletes")
 		}
 		for _, id := range e.columns {
 			if i > 0 && !file.Schema().HasField(strconv.Itoa(id)) {

@@ -125,8 +125,8 @@ func unescaped(path string) string {
 	return path
 }
 
-// expired explains a file that is not there any more, which metadata name.
-func expired(err error, what string) error {
+// Expired explains a file that is not there any more, which metadata name.
+func Expired(err error, what string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s is gone: the state of the table has expired, or the table is being cleaned up; read its "+
 			"last state", err, what)

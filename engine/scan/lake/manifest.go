@@ -150,7 +150,7 @@ func (r *icebergReader) manifests(state *icebergState) (all []manifest, err erro
 	path := r.locate(state.ManifestList)
 	content, err := read(r.fsys, path)
 	if err != nil {
-		return nil, expired(err, "the list of manifests")
+		return nil, Expired(err, "the list of manifests")
 	}
 	err = readAvro(content, func(_ *avroFile, m map[string]any) error {
 		name, ok := m["manifest_path"].([]byte)
@@ -179,7 +179,7 @@ const entryDeleted = 2
 func (r *icebergReader) manifest(m *manifest) (files []dataFile, err error) {
 	content, err := read(r.fsys, m.path)
 	if err != nil {
-		return nil, expired(err, "a manifest")
+		return nil, Expired(err, "a manifest")
 	}
 	fields, err := r.meta.spec(m.spec)
 	if err != nil {

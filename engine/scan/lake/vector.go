@@ -44,7 +44,7 @@ func (v *vector) rows(_ context.Context, fsys vfs.FS, to []int64, limit int64) (
 		where = fmt.Sprintf("%s, deletion vector at byte %d", v.path, v.offset)
 		framed, err := readRange(fsys, v.path, v.offset, v.bytes+2*wordBytes)
 		if err != nil {
-			return nil, expired(err, "a deletion vector")
+			return nil, Expired(err, "a deletion vector")
 		}
 		bitmap = framed[wordBytes : wordBytes+v.bytes]
 		size, sum := binary.BigEndian.Uint32(framed), binary.BigEndian.Uint32(framed[wordBytes+v.bytes:])
