@@ -278,13 +278,16 @@ func (f *deltaFiles) time(_ context.Context, fsys vfs.FS, dir string, c commit) 
 
 // parseTime reads a time of the options.
 func parseTime(text string) (time.Time, error) {
-	text = strings.TrimSpace(text)
-	if at, err := time.Parse(time.DateOnly, text); err == nil {
+	day, clock, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if clock == "" {
+		day, clock, _ = strings.Cut(day, "T")
+	}
+	if at, err := time.Parse(time.DateOnly, day); err == nil && clock == "" {
 		return at, nil
 	}
-	for _, clock := range []string{"15:04:05.999999999", "15:04"} {
+	for _, form := range []string{"15:04:05.999999999", "15:04"} {
 		for _, zone := range []string{"", "Z07:00", "-07", " Z07:00", " -07", " UTC"} {
-			if at, err := time.Parse("2006-01-02 "+clock+zone, strings.Replace(text, "T", " ", 1)); err == nil {
+			if at, err := time.Parse("2006-01-02 "+form+zone, day+" "+clock); err == nil {
 				return at, nil
 			}
 		}
