@@ -466,7 +466,7 @@ func (a *attacher) marked(n Node) (Node, *expr.Expr, error) {
 func on(reads []*expr.Expr, columns []Column) (condition *expr.Expr) {
 	for i, c := range columns {
 		read, value := reads[i], c.Expr()
-		if nested.HoldsIntervals(c.Type) { // intervals of one length are several values, of which other results may be made
+		if nested.HoldsIntervals(c.Type) { // of intervals of one length the statement may make other results
 			read, value = expr.Call(expr.BytesOfValue, read), expr.Call(expr.BytesOfValue, value)
 		}
 		condition = expr.Conjunction(condition, expr.Call("is not distinct from", read, value))

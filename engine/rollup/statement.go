@@ -147,7 +147,8 @@ func (r *run) checkStatement() error {
 			"not supported: "+s.Moment.String()+" in a roll-up, whose files are read at different times; write the time"))
 	case s.Drawn != nil:
 		return fmt.Errorf("%w: %w", ErrStatement, s.ErrorAt(s.Drawn.At, "not supported: "+s.Drawn.String()+
-			" in a roll-up, whose parts are made again from time to time, with other values; hash(...) of columns is the same"))
+			" in a roll-up, whose parts are made again from time to time, with other values; "+
+			"hash(...) of columns is the same"))
 	case redact.Text(r.Statement) != r.Statement:
 		return fmt.Errorf("%w: a URL in it has a secret, which does not go into a state: %s", ErrStatement,
 			redact.Text(r.Statement))

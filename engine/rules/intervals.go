@@ -185,7 +185,8 @@ func (k *keysBeside) below(n logical.Node) (logical.Node, error) {
 	var columns []logical.Column
 	var exprs []*expr.Expr
 	for _, c := range n.Columns() {
-		if at := slices.IndexFunc(k.columns, func(of logical.Column) bool { return of.ID == c.ID }); at < len(k.in.Columns()) {
+		at := slices.IndexFunc(k.columns, func(of logical.Column) bool { return of.ID == c.ID })
+		if at < len(k.in.Columns()) {
 			columns, exprs = append(columns, c), append(exprs, c.Expr())
 		}
 	}

@@ -122,7 +122,8 @@ func (p *statements) unnestJoin(e *pg.JoinExpr, kind JoinKind, left *pg.Node, ca
 	isPlain := isTrue(e.GetQuals()) && e.GetUsingClause() == nil && !e.GetIsNatural()
 	switch {
 	case kind != InnerJoin && kind != LeftJoin:
-		p.fail(at, "not supported: %s JOIN with unnest, which has a list of each row before it; want JOIN or LEFT JOIN", kind)
+		p.fail(at, "not supported: %s JOIN with unnest, which has a list of each row before it; "+
+			"want JOIN or LEFT JOIN", kind)
 	case e.GetUsingClause() != nil || e.GetIsNatural():
 		p.fail(at, "not supported: USING and NATURAL with unnest; write ON, and a name as in unnest(list) AS u(element)")
 	case kind == LeftJoin && !isPlain:

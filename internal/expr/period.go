@@ -141,8 +141,8 @@ func (t Type) HoldsIntervals() bool {
 // byLength are the functions of lists that compare elements as = does.
 var byLength = []string{"list_contains", "list_position"}
 
-// bindCall binds a call of a function whose arguments are not intervals themselves, or that takes values of any type. The
-// intervals in what it compares are made such that equal ones have equal bytes.
+// bindCall binds a call of a function whose arguments are no intervals themselves, or that takes values of any type.
+// The intervals in what it compares are made such that equal ones have equal bytes.
 func (b *binder) bindCall(f *Function, n *node) {
 	if slices.Contains(byLength, f.Name) || slices.Contains(comparingIntervals, f.Name) {
 		for i, a := range n.args {
