@@ -204,7 +204,7 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
 	}
 	if of := statement.Drawn; of != nil {
-		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, of whose tasks another "+
+		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement: of a task, another "+
 			"attempt has other values; hash(...) of columns is the same")
 		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
 	}
