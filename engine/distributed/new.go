@@ -198,21 +198,8 @@ func (p *planner) divide(q *plan.Query, statement *sql.Select) (*plan.Division, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
-	if of := statement.Unseeded(); of != nil {
-		at := statement.ErrorAt(of.At, "not supported: a sample without REPEATABLE (seed) in a distributed statement, "+
-			"whose tasks take one sample each")
-		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
-	}
-	if of := statement.Drawn; of != nil {
-		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement: of a task, another "+
-			"attempt has other values; hash(...) of columns is the same")
-		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
-	}
-	if of := statement.Moment; of != nil {
-		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, whose tasks begin "+
-			"at times of "+
-			"their own; write the time")
-		return nil, fmt.Errorf("%w: %w", ErrPlan, at)
+	if err := checkRepeatable(statement); err != nil {
+		return nil, err
 	}
 	var all int64
 	var each []string
@@ -523,4 +510,25 @@ func (p *Plan) Write(fsys vfs.FS) (string, error) {
 		return "", err
 	}
 	return p.File(), workDir(fsys, p.Work, nil).Write(planFile, workdir.TextWriter(text))
+}
+
+// checkRepeatable refuses a statement whose answer is another one in each attempt of a task.
+func checkRepeatable(statement *sql.Select) error {
+	if of := statement.Unseeded(); of != nil {
+		at := statement.ErrorAt(of.At, "not supported: a sample without REPEATABLE (seed) in a distributed statement, "+
+			"whose tasks take one sample each")
+		return fmt.Errorf("%w: %w", ErrPlan, at)
+	}
+	if of := statement.Drawn; of != nil {
+		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement: of a task, another "+
+			"attempt has other values; hash(...) of columns is the same")
+		return fmt.Errorf("%w: %w", ErrPlan, at)
+	}
+	if of := statement.Moment; of != nil {
+		at := statement.ErrorAt(of.At, "not supported: "+of.String()+" in a distributed statement, whose tasks begin "+
+			"at times of "+
+			"their own; write the time")
+		return fmt.Errorf("%w: %w", ErrPlan, at)
+	}
+	return nil
 }
