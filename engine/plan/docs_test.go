@@ -69,6 +69,10 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
   that the step joins with t is read and hashed once, if it is likely to fit the memory, and in each iteration otherwise. More than
   ` + "`--max-recursion`" + ` iterations (1,000,000; ` + "`limits: recursion`" + ` of a job, max_recursion in Python) are an error. The step and the anchor
   may use columns of a statement around them; a subquery in the step may then not read t, nor the step have aggregates without GROUP BY.
+- ` + "`WITH RECURSIVE t(k, v) USING KEY (k, min(v)) AS (...)`" + ` keeps one row for each key: with the aggregate of a column over all rows that the
+  iterations had, or, of a column that is not in the parentheses, with the last value; ` + "`count(*) AS n`" + ` is the value of the column n. The step
+  reads the rows that the iteration before has changed as t, and all rows as ` + "`recurring.t`" + `; it ends when no row changes. The state is made of
+  all rows in each iteration: thousands of iterations over a large state are slow.
 - Behind commas tables have all pairs of their rows that WHERE leaves. INNER JOINs are made in an order that makes few rows. Parts of
   ON and WHERE that read one side are asked of its rows, and leave out files and row groups; equalities of the two sides, of any
   expressions, are looked up by their hashes. Inequalities of the two sides bound a value of the side that is kept, which is sorted by
@@ -94,8 +98,9 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
   within lists, ` + "`max_depth := 2`" + ` of two levels.
   Several behind SELECT go side by side, the shorter ones with NULL. WHERE leaves out row groups by the columns beside the list.
 - Lists, structs and maps are values, which are compared, grouped, joined and ordered: element by element, field by field, a NULL within
-  them last, a list before the longer ones that begin with it. ` + "`[a, b]`, `{'a': 1}`, `MAP {'k': 1}`, `(a, b)`, `x[1]`, `x[2:-1]`, `x[::-1]`, `s.f`,\n  `m['k']`, `x IN [1, 2]`" + `, lambdas as in ` + "`list_transform(l, lambda x: x + 1)`" + `, ` + "`[x + 1 for x in l if x > 0]`" + `, and the types
-  ` + "`INTEGER[]`, `STRUCT(a INTEGER)`, `MAP(VARCHAR, INTEGER)`" + ` have the meaning of DuckDB's. [Their functions](#lists-structs-and-maps) are below.
+  them last, a list before the longer ones that begin with it. ` + "`[a, b]`" + `, ` + "`{'a': 1}`" + `, ` + "`MAP {'k': 1}`" + `, ` + "`(a, b)`" + `, ` + "`x[1]`" + `, ` + "`x[2:-1]`" + `, ` + "`x[::-1]`" + `, ` + "`s.f`" + `,
+  ` + "`m['k']`" + `, ` + "`x IN [1, 2]`" + `, lambdas as in ` + "`list_transform(l, lambda x: x + 1)`" + `, ` + "`[x + 1 for x in l if x > 0]`" + `, and the types
+  ` + "`INTEGER[]`" + `, ` + "`STRUCT(a INTEGER)`" + `, ` + "`MAP(VARCHAR, INTEGER)`" + ` have the meaning of DuckDB's. [Their functions](#lists-structs-and-maps) are below.
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
@@ -139,7 +144,8 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
 - Window functions stand behind SELECT, in ORDER BY and in QUALIFY, over rows or over groups:
   ` + "`sum(sum(price)) OVER (ORDER BY store)`" + `. A frame is ROWS, RANGE or GROUPS BETWEEN two bounds, perhaps with EXCLUDE; its offsets may be
   any expressions, and RANGE takes an interval beside a date. Without a frame it reaches from the first row of the partition to the last
-  peer of the row. IGNORE NULLS stands in the parentheses: ` + "`lag(x IGNORE NULLS) OVER (ORDER BY y)`" + `. Rows are sorted by the partition and the
+  peer of the row. IGNORE NULLS stands in the parentheses: ` + "`lag(x IGNORE NULLS) OVER (ORDER BY y)`" + `, and so does an order of a
+  function that has all rows of the partition: ` + "`list(x ORDER BY y) OVER (PARTITION BY z)`" + `. Rows are sorted by the partition and the
   order, on disk where they do not fit. A partition is held in memory, but for row_number, rank, dense_rank, and aggregates up
   to the current row.
 - DISTINCT ON leaves the first row in the statement's order, of rows that are equal in its expressions.
@@ -167,9 +173,11 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
   files have the same sample, whatever the threads; rows of joins and groups have no places of their own, and may have another. Without a
   seed each run has a sample of its own, a prepared statement one for all its runs. The rows are read all, by one thread.
 - A list may end in a comma: ` + "`SELECT a, b, FROM t`" + `. ` + "`(a, b) IN ((1, 2), (3, 4))`" + `, where a NULL is
-  equal to another, ` + "`a = ANY([1, 2])`" + ` and ` + "`s SIMILAR TO 'a.*'`" + ` are conditions.
-  DESCRIBE, SUMMARIZE and SHOW TABLES stand behind FROM, too, in parentheses: ` + "`SELECT column_name FROM (DESCRIBE t)`" + `.
-- Not supported: POSITIONAL joins, and ORDER BY in aggregates before OVER.
+  equal to another, ` + "`a = ANY([1, 2])`" + `, ` + "`a < ALL(list)`" + ` and ` + "`s SIMILAR TO 'a.*'`" + ` are conditions.
+  DESCRIBE, SUMMARIZE and SHOW TABLES stand behind FROM, too, in parentheses: ` + "`SELECT column_name FROM (DESCRIBE t)`" + `, and in WITH. ` + "`SHOW t`" + ` is ` + "`DESCRIBE t`" + `.
+- ` + "`n: a + 1`" + ` is ` + "`a + 1 AS n`" + `, and ` + "`FROM x: t`" + ` is ` + "`FROM t AS x`" + `. A name behind AS may stand in single quotes. ` + "`#2`" + ` is the second column of
+  FROM, in ORDER BY of the result. Tables without a schema are in ` + "`main`" + `, and in ` + "`memory.main`" + `. ` + "`* EXCLUDE (t.a)`" + ` leaves out the column of t.
+- Not supported: POSITIONAL joins.
 
 read_csv takes delim (or sep), header, columns = {'name': 'TYPE', ...}, names = ['name', ...], types = {'name': 'TYPE', ...},
 all_varchar, nullstr (a string or a list), quote, skip (lines before the header), sample_size (-1: all rows), dateformat, timestampformat,
@@ -222,8 +230,8 @@ them. ` + "`mpga shell`" + ` runs statements as they are typed: [shell.md](shell
 
 Types: BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT (128 bits), their unsigned U... forms, FLOAT, DOUBLE,
 DECIMAL(p, s) up to 38 digits, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, and
-INTERVAL: ` + "`INTERVAL '1 month 2 days'`, `INTERVAL 3 HOURS`" + `, and a unit for each row, as in
-` + "`t + INTERVAL (n + 1) DAY`, `t - to_months(n)` and `t + n * INTERVAL 10 MINUTES`" + `. A statement has one now(), as has each run
+INTERVAL: ` + "`INTERVAL '1 month 2 days'`" + `, ` + "`INTERVAL 3 HOURS`" + `, and a unit for each row, as in
+` + "`t + INTERVAL (n + 1) DAY`" + `, ` + "`t - to_months(n)`" + ` and ` + "`t + n * INTERVAL 10 MINUTES`" + `. A statement has one now(), as has each run
 of a prepared one; tasks of mpga dist have none. CAST(x AS type) and x::type convert, TRY_CAST gives
 NULL where that fails. Arithmetic that does not fit its type is an error.
 `
