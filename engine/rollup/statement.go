@@ -161,18 +161,10 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	number := len(r.tables)
 	t := &table{scan: opt}
 	t.scan.CSV.Rejects, t.scan.FS, t.scan.Budget = nil, r.FS, r.eng.Budget()
-	var names []string
-	for _, p := range patterns {
-		if p == "-" {
-			return nil, fmt.Errorf("%w: standard input is another one each time: give files", ErrStatement)
-		}
-		name := workdir.Absolute(r.FS, p)
-		if err := r.checkPattern(name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
+	names, err := r.namesOf(patterns)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if t.Known, t.Files, err = list(ctx, names, t.scan); err != nil {
 		return nil, err
 	}
@@ -228,6 +220,21 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	t.source = &unread{scan.Shape(columns)}
 	r.tables = append(r.tables, t)
 	return t.source, nil
+}
+
+// namesOf returns the absolute names of the files of a table.
+func (r *run) namesOf(patterns []string) (names []string, err error) {
+	for _, p := range patterns {
+		if p == "-" {
+			return nil, fmt.Errorf("%w: standard input is another one each time: give files", ErrStatement)
+		}
+		name := workdir.Absolute(r.FS, p)
+		if err := r.checkPattern(name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 // checkColumns refuses a table that has other columns than it had.

@@ -152,7 +152,7 @@ func (d stateDir) lockOld() (generation int64, unlock func() error, err error) {
 	return generation, unlock, nil
 }
 
-// checkThere refuses a directory that is not there, by which a state of another name may be meant. A store has none.
+// checkThere refuses a directory that is not there: its name may be a mistake. A store has no directories.
 func (d stateDir) checkThere() error {
 	if _, remote := vfs.ObjectsAt(d.FS, d.Root); remote {
 		return nil

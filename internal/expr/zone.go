@@ -311,7 +311,7 @@ func (b *binder) inZone(n *node, name string) {
 	b.becomes(n, "timezone", zone, b.made(n, name, args...))
 }
 
-// zoneOffset binds the seconds, or the hours or minutes of them, by which clocks of the zone are ahead of UTC.
+// zoneOffset binds how far clocks of the zone are ahead of UTC: seconds, or the hours or minutes of them.
 func (b *binder) zoneOffset(n *node, per, below int64) {
 	zone := b.zone
 	n.typ = typeOf(Int64)
