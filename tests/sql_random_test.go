@@ -38,7 +38,7 @@ func TestSQLRandom(t *testing.T) {
 	for i := first; i < first+*sqlQueriesFlag; i++ {
 		g := &sqlGenerator{rand.New(rand.NewPCG(seed, uint64(i)))}
 		text := g.statement()
-		s.without = g.rulesOff()
+		s.without, s.spills = g.rulesOff(), i%4 == 1
 		want, err := s.theirs(text)
 		if s.python != nil && err != nil && !errors.As(err, new(*peer.EngineError)) {
 			t.Fatalf("%s\n%v", text, err)

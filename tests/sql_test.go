@@ -33,6 +33,7 @@ type sqlTables struct {
 	python *peer.Process // answers in place of db; nil without -duckdb-python
 
 	without []plan.Rule // that mpga plans without
+	spills  bool        // mpga writes all that may be written to disk
 }
 
 // openSQL returns tables of mpga and of the DuckDB that answers: the one that -duckdb-python names, or the linked one.
@@ -224,7 +225,7 @@ func exactText(v *big.Int, scale int) string {
 // ours asks mpga.
 func (s *sqlTables) ours(text string) ([][]any, error) {
 	opt := engine.Options{Threads: 2, Device: *sqlDeviceFlag, JoinAlgorithm: *sqlJoinFlag}
-	knobs := testknobs.Engine{BlockRows: 100, SpillAll: len(text)%4 == 0}
+	knobs := testknobs.Engine{BlockRows: 100, SpillAll: s.spills}
 	eng, err := engine.Open(testknobs.With(opt, knobs))
 	if err != nil {
 		return nil, err
