@@ -46,7 +46,7 @@ const (
 	// BlockPrivate: a table per thread block, in shared memory, and one for all in the end (there).
 	BlockPrivate
 	// Chen: one table with linear probing, of 2.6 times the groups that random triples of rows tell, begun again with
-	// twice the slots where three quarters of it are taken (Chen, Cui, Kiran, Patterson, 2019, section 3).
+	// more slots where three quarters of it are taken (Chen, Cui, Kiran, Patterson, 2019, section 3).
 	Chen
 	// Global: one table in device memory, half full if the groups are as many as expected; filled again with a
 	// slot for every row and more, if they are not (there, section 4).

@@ -207,7 +207,7 @@ func (a *area) aggregate(in *pieces, rows int64) (*Groups, error) {
 	plan := a.planOf(rows, expected)
 	s, err := run(plan)
 	for isChen && err == nil && expected < rows && isChenFull(s, plan) {
-		expected = min(2*expected, rows)
+		expected = moreGroups(s, expected, rows)
 		plan = a.planOf(rows, expected)
 		_ = d.guard.closeEvents(a.marks[2:3])
 		s, err = run(plan)

@@ -9,7 +9,7 @@ import (
 )
 
 // The table of Chen, Cui, Kiran, Patterson (2019, section 3) has chenSlots times the groups that triples of rows tell,
-// and is begun again, with twice the slots, where more than chenFull of it is taken.
+// and is begun again with more slots where more than chenFull of it is taken.
 const (
 	chenSlots = 2.6
 	chenFull  = 0.75
@@ -18,7 +18,7 @@ const (
 // Keys come in runs of neighbours, drawn at random, since each is a copy; the rows of a triple are drawn from all runs.
 const (
 	tripleRunRows = 16
-	tripleRuns    = 256
+	tripleRuns    = 1024
 	triplesMin    = 1 << 10
 	triplesMax    = 1 << 16
 	triplesPart   = 100 // of the rows
@@ -45,14 +45,25 @@ func (a *area) groupsByTriples(rows *kernels.Rows) (int64, error) {
 	); err != nil {
 		return 0, err
 	}
-	key := func() []byte {
-		at := rng.Int64N(count) * keyBytes
-		return keys[at : at+keyBytes]
+	if count < 3 {
+		return rows.Count, nil
 	}
+	key := func(row int64) []byte { return keys[row*keyBytes : (row+1)*keyBytes] }
 	var same, pairs int64
 	triples := min(max(rows.Count/triplesPart, triplesMin), triplesMax)
 	for range triples {
-		switch x, y, z := key(), key(), key(); {
+		i, j, k := rng.Int64N(count), rng.Int64N(count-1), rng.Int64N(count-2) // of the rows that are left
+		if j >= i {
+			j++
+		}
+		low, high := min(i, j), max(i, j)
+		if k >= low {
+			k++
+		}
+		if k >= high {
+			k++
+		}
+		switch x, y, z := key(i), key(j), key(k); {
 		case bytes.Equal(x, y) && bytes.Equal(y, z):
 			same++
 		case bytes.Equal(x, y) || bytes.Equal(y, z) || bytes.Equal(x, z):
@@ -73,6 +84,13 @@ func tripleGroups(triples, same, pairs int64) int64 {
 	}
 	p := min(float64(pairs)/float64(triples), .75) // of two groups
 	return int64(math.Round((3 + math.Sqrt(9-12*p)) / (2 * p)))
+}
+
+// moreGroups returns how many groups are expected of rows whose table was full: as many as rows that found a slot tell
+// of all, and twice as many as before at least.
+func moreGroups(s kernels.GroupsStatus, expected, rows int64) int64 {
+	found := max(rows-int64(s.Overflow), 1)
+	return min(max(2*expected, int64(float64(s.Groups)*float64(rows)/float64(found))), rows)
 }
 
 // isChenFull reports whether the table of an aggregation is to be begun again.

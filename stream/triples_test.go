@@ -35,6 +35,21 @@ func TestTripleGroups(t *testing.T) {
 	}
 }
 
+// Would catch a table that is begun again with as few slots, or with more than there are rows for.
+func TestMoreGroups(t *testing.T) {
+	for _, c := range []struct {
+		groups, overflow      uint64
+		expected, rows, wants int64
+	}{
+		{100, 900, 40, 1000, 1000}, {100, 500, 40, 1000, 200}, {100, 0, 40, 1000, 100}, {90, 10, 60, 1000, 120}, {0, 1000, 10, 1000, 20},
+	} {
+		s := kernels.GroupsStatus{Groups: c.groups, Overflow: c.overflow}
+		if got := moreGroups(s, c.expected, c.rows); got != c.wants {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
 // Would catch a table that is used though it is too full, or begun again though it is not.
 func TestChenFull(t *testing.T) {
 	plan := kernels.Plan{Slots: 100}

@@ -29,7 +29,7 @@ var flagless = []knob.Name{
 	"query.Keys", "query.Aggregates",
 	"sink.FS", "sink.Stdout", "sink.RowsShown", "sink.RowsLast", "sink.TableWidth", "sink.Query", "sink.Color", "sink.KeepExisting", "sink.OpenFilesMax", "sink.GroupBytes",
 	"sink.Delimiter", "sink.NoHeader", "sink.CellWidth", "sink.Allocator", "sink.Budget", "sink.Collect",
-	"partial.Create", "partial.Regroup", "partial.Run", "sink.Plan", "sink.BeforePublish",
+	"partial.Create", "partial.Regroup", "partial.Run", "sink.Plan", "sink.BeforePublish", "sink.Update", "sink.Run",
 }
 
 // optionStructs are the options that the command fills in, by the first part of their names.
@@ -64,7 +64,7 @@ func TestFlagNames(t *testing.T) {
 		}
 	}
 	add(newRootCommand(new(observer)))
-	ofOthers := []knob.Name{"objects.Timeout", "distributed.BroadcastBytes",
+	ofOthers := []knob.Name{"objects.Timeout", "distributed.BroadcastBytes", "rollup.State",
 		"server.QueryTime", "server.StallTime", "server.Sessions", "server.ClientWaiting",
 		"server.UploadBytes"}
 	for name, flag := range flagNames {

@@ -19,7 +19,7 @@ var fieldless = []knob.Name{
 	"engine.Allocator", "engine.Trace", "engine.MeasureLink",
 	"query.Keys", "query.Aggregates",
 	"sink.FS", "sink.Stdout", "sink.KeepExisting", "sink.Query", "sink.Overwrite", "sink.OpenFilesMax",
-	"sink.Collect", "sink.Plan", "sink.BeforePublish", "sink.Delimiter", "sink.NoHeader", "sink.RowsShown", "sink.RowsLast",
+	"sink.Collect", "sink.Plan", "sink.BeforePublish", "sink.Update", "sink.Run", "sink.Delimiter", "sink.NoHeader", "sink.RowsShown", "sink.RowsLast",
 	"sink.TableWidth", "sink.Separators", "sink.CellWidth", "sink.Color", "sink.Threads",
 	"sink.Allocator", "sink.Budget", "sink.GroupBytes",
 }
