@@ -38,7 +38,9 @@ func withColumns(ctx context.Context, in *input, names []string, exprs []*expr.E
 		made.stats = append(made.stats, p.Stats(i, known))
 	}
 	made.schema = arrow.NewSchema(fields, nil)
-	of := &computed{made.schema, in.columns(), exprs, sums}
+	columns := in.columns()
+	columns.Zone = expr.ZoneOf(ctx) // whatever context a run's reader has
+	of := &computed{made.schema, columns, exprs, sums}
 	made.step = of
 	return &computeNode{stepNode{in.node, made}, of}, nil
 }

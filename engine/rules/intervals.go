@@ -26,16 +26,7 @@ type intervals struct {
 func (r *intervals) rewrite(_ *Context, n logical.Node) (logical.Node, error) {
 	switch n := n.(type) {
 	case *logical.Recursion:
-		if n.Fresh == nil {
-			return nil, nil
-		}
-		root, changed, err := everywhere(r.rewrite)(r.c, n.Fresh.Root)
-		if err != nil || !changed {
-			return nil, err
-		}
-		made, fresh := *n, *n.Fresh
-		fresh.Root, made.Fresh = root, &fresh
-		return &made, nil
+		return r.recursion(n)
 	case *logical.Project:
 		for i, x := range n.Exprs {
 			if x.Op == expr.OpColumn && r.exact[x.ID] {
@@ -64,6 +55,41 @@ func (r *intervals) rewrite(_ *Context, n logical.Node) (logical.Node, error) {
 		}
 	}
 	return nil, nil
+}
+
+// recursion rewrites what makes the rows of a recursion that are new, or its state by keys.
+func (r *intervals) recursion(n *logical.Recursion) (logical.Node, error) {
+	made, any := *n, false
+	var err error
+	within := func(root logical.Node) logical.Node {
+		if err != nil {
+			return root
+		}
+		in, changed, failed := everywhere(r.rewrite)(r.c, root)
+		if err = failed; err != nil || !changed {
+			return root
+		}
+		any = true
+		return in
+	}
+	freshOf := func(of *logical.Fresh) *logical.Fresh {
+		if of == nil {
+			return nil
+		}
+		fresh := *of
+		fresh.Root = within(of.Root)
+		return &fresh
+	}
+	made.Fresh = freshOf(n.Fresh)
+	if n.Keyed != nil {
+		keyed := *n.Keyed
+		keyed.State, keyed.Changed = within(keyed.State), freshOf(keyed.Changed)
+		made.Keyed = &keyed
+	}
+	if err != nil || !any {
+		return nil, err
+	}
+	return &made, nil
 }
 
 // groups makes groups by equal intervals.

@@ -138,8 +138,8 @@ func (t Type) HoldsIntervals() bool {
 	return t.ID == Period || t.ID == Interval || t.nested() && slices.ContainsFunc(t.parts, Type.HoldsIntervals)
 }
 
-// byLength are the functions of lists that compare elements as = does.
-var byLength = []string{"list_contains", "list_position"}
+// byLength are the functions that compare elements, or values, as = does.
+var byLength = []string{"list_contains", "list_position", RowOf}
 
 // bindCall binds a call of a function whose arguments are no intervals themselves, or that takes values of any type.
 // The intervals in what it compares are made such that equal ones have equal bytes.
