@@ -181,10 +181,11 @@ func (b *binder) shiftScaled(n *node, sign string) {
 	b.castArg(n, 0, n.typ)
 	n.args = []*node{n.args[0], n.args[1].args[0]}
 	n.fallible = true
+	zone := b.zoneFor(n.typ)
 	n.eval = map2e(n, func(micros, k int64) (int64, error) {
 		v, ok := unit.times(k)
 		if ok {
-			micros, ok = shifted(v)(micros)
+			micros, ok = shiftedIn(zone, v)(micros)
 		}
 		if !ok {
 			return 0, query.Valuef("%s: overflow: the result does not fit %s", n.text, n.typ)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/nested"
@@ -152,10 +151,11 @@ func (b *binder) timeSeries(n *node, closed bool) {
 	if len(n.args) != 3 {
 		b.fail(n.at, "%s: of times want the first, the last and an interval", n.text)
 	}
-	t, zone := typeOf(Timestamp), (*time.Location)(nil)
+	t := typeOf(Timestamp)
 	if n.args[0].typ.ID == TimestampTZ || n.args[1].typ.ID == TimestampTZ {
-		t, zone = typeOf(TimestampTZ), b.zone
+		t = typeOf(TimestampTZ)
 	}
+	zone := b.zoneFor(t)
 	b.castArg(n, 0, t)
 	b.castArg(n, 1, t)
 	b.periods(n, 2)

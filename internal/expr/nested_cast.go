@@ -382,23 +382,32 @@ func appendParsedPart(b []byte, t Type, s string) ([]byte, bool) {
 func isQuote(c byte) bool { return c == '\'' || c == '"' }
 
 // unquoted returns a string without the quotes around parts of it, without the backslashes before characters in these
-// parts, and without the ones before quotes elsewhere.
+// parts, and without the ones before quotes elsewhere. What stands in brackets outside of quotes stays as it is.
 func unquoted(s string) string {
 	if !strings.ContainsAny(s, `'"\`) {
 		return s
 	}
 	var b strings.Builder
-	quote := byte(0) // that the part at i is within
+	quote, depth := byte(0), 0 // that the part at i is within; of brackets
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+		c, drop := s[i], false
+		switch {
 		case c == '\\' && i+1 < len(s) && (quote != 0 || isQuote(s[i+1])):
+			if depth > 0 {
+				b.WriteByte(c)
+			}
 			i++
-			b.WriteByte(s[i])
+			c = s[i]
 		case c == quote:
-			quote = 0
+			quote, drop = 0, depth == 0
 		case quote == 0 && isQuote(c):
-			quote = c
-		default:
+			quote, drop = c, depth == 0
+		case quote == 0 && strings.IndexByte("[{(", c) >= 0:
+			depth++
+		case quote == 0 && strings.IndexByte("]})", c) >= 0:
+			depth--
+		}
+		if !drop {
 			b.WriteByte(c)
 		}
 	}

@@ -3,7 +3,6 @@ package expr
 import (
 	"math"
 	"slices"
-	"time"
 
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/digits"
@@ -231,10 +230,7 @@ func (b *binder) shiftPeriod(n *node, sign string) {
 		n.typ = shiftedType(n.typ)
 		b.castArg(n, 0, n.typ)
 	}
-	var zone *time.Location
-	if n.typ.ID == TimestampTZ {
-		zone = b.zone
-	}
+	zone := b.zoneFor(n.typ)
 	n.fallible = !isClock
 	n.eval = map2e(n, func(micros int64, s string) (int64, error) {
 		v := intervalFrom(s)

@@ -36,12 +36,13 @@ func timeCast(n *node, from Type, try bool) kernel {
 	case !from.temporal() || !to.temporal() && (to.ID != Time || from.ID == Date):
 		return nil
 	case to.ID == Time:
-		return map1(n, func(a int64) int64 {
-			micros := a
+		n.fallible = !try
+		return tried(n, from, try, func(a int64) (int64, bool) {
+			isFinite := timeformat.InfinitySign(a, timeformat.InfiniteTime) == 0
 			if from.ID == TimestampNS {
-				micros = roundedMicros(a)
+				a = roundedMicros(a)
 			}
-			return micros - digits.FloorDiv(micros, dayMicros)*dayMicros
+			return a - digits.FloorDiv(a, dayMicros)*dayMicros, isFinite
 		})
 	case from.nanos() == to.nanos():
 		return sameValues(n)
@@ -273,8 +274,7 @@ func (b *binder) interval(n *node, v IntervalValue, ok bool) {
 	n.typ, n.isConst, n.value = typeOf(Interval), true, v
 }
 
-// shift adds an interval to points in time: months, then days, then the rest. Dates become
-// timestamps.
+// shift adds an interval to points in time, in the order of shiftedIn. Dates become timestamps.
 func (b *binder) shift(n *node, sign string) {
 	if n.args[1].unitOf != nil {
 		b.shiftScaled(n, sign)
@@ -285,7 +285,7 @@ func (b *binder) shift(n *node, sign string) {
 	n.args = n.args[:1]
 	b.castArgs(n, n.typ)
 	n.fallible = true
-	add := shifted(v)
+	add := shiftedIn(b.zoneFor(n.typ), v)
 	n.eval = map1e(n, func(micros int64) (int64, error) {
 		r, ok := add(micros)
 		if !ok {

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -105,10 +106,20 @@ func instant(zone *time.Location, local int64) int64 {
 	return local - before
 }
 
+// zoneFor returns the zone in which points in time of a type are shifted; nil where clocks of no zone are looked at.
+func (b *binder) zoneFor(t Type) *time.Location {
+	if t.ID != TimestampTZ {
+		return nil
+	}
+	return cmp.Or(b.zone, time.UTC)
+}
+
 // shiftedIn is shifted in a zone: months and days are of its calendar, and the rest is time that passes. As in DuckDB,
-// an interval with a negative part is added from its smallest part on.
+// the rest comes first where a part of the interval is negative. No zone is shifted's order.
 func shiftedIn(zone *time.Location, v IntervalValue) func(micros int64) (int64, bool) {
-	if zone == nil || v.Months == 0 && v.Days == 0 {
+	isDown := v.Months < 0 || v.Days < 0 || v.Micros < 0
+	isPlain := zone == time.UTC && (!isDown || v.Months == 0 || v.Micros == 0) // where no clock is changed
+	if zone == nil || isPlain || v.Months == 0 && v.Days == 0 {
 		return shifted(v)
 	}
 	onCalendar := func(v IntervalValue) func(micros int64) (int64, bool) {
@@ -120,8 +131,8 @@ func shiftedIn(zone *time.Location, v IntervalValue) func(micros int64) (int64, 
 	}
 	steps := []func(micros int64) (int64, bool){onCalendar(IntervalValue{Months: v.Months}),
 		onCalendar(IntervalValue{Days: v.Days}), shifted(IntervalValue{Micros: v.Micros})}
-	if v.Months < 0 || v.Days < 0 || v.Micros < 0 {
-		slices.Reverse(steps)
+	if isDown {
+		steps = []func(micros int64) (int64, bool){steps[2], steps[0], steps[1]}
 	}
 	return func(micros int64) (int64, bool) {
 		ok := true
