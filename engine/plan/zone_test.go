@@ -60,6 +60,12 @@ func TestTimeZones(t *testing.T) {
 			"2021-11-05 21:30:00-04",
 		},
 		{
+			"America/New_York", "z + INTERVAL '1 month 24 days -3 hours'",
+			"2021-05-07 22:30:00-04",
+			"2021-05-07 23:00:00-04",
+			"2021-12-30 21:30:00-05",
+		},
+		{
 			"America/New_York", "z - TIMESTAMPTZ '2021-03-01 12:00:00+00'",
 			"12 days 18:30:00",
 			"12 days 19:00:00",
