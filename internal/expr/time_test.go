@@ -37,7 +37,7 @@ func TestTimeEnds(t *testing.T) {
 		{micros, math.MaxInt64, Call("year", x), ""},
 		{micros, math.MaxInt64, to(Time, x), "infinity"},
 		{micros, -math.MaxInt64, try(Time, x), ""},
-		{arrow.FixedWidthTypes.Timestamp_ns, -math.MaxInt64, to(Time, x), "-infinity"},
+		{&arrow.TimestampType{Unit: arrow.Nanosecond}, -math.MaxInt64, to(Time, x), "-infinity"},
 		{micros, -math.MaxInt64, Call("dayname", x), ""},
 		{micros, math.MaxInt64 - 1, Call("date_diff", Constant("microsecond"), Call("make_timestamp", Constant(int64(-2))), x), "overflow"},
 		{micros, math.MaxInt64 - 1, Call("date_diff", Constant("day"), Call("make_timestamp", Constant(int64(-1))), x), ""},
