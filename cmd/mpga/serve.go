@@ -18,6 +18,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/spawn"
 )
@@ -169,6 +170,7 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	if opt.Scan, err = f.input.options(cmd); err != nil {
 		return opt, err
 	}
+	opt.Scan.Readers = &dataset.Readers{} // what the flags say is for statements to come
 	if opt.Tables, err = f.namedTables(cmd); err != nil {
 		return opt, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mpga/mpga/app/cmdflags"
 	"github.com/mpga/mpga/app/shell"
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/internal/redact"
 )
@@ -98,6 +99,7 @@ func (f *shellFlags) options(cmd *cobra.Command, files []string) (opt shell.Opti
 	if opt.Plan.Scan, err = f.input.options(cmd); err != nil {
 		return opt, err
 	}
+	opt.Plan.Scan.Readers = &dataset.Readers{} // what the flags say is for statements to come
 	opt.Plan.Scan.Stdin = closedFile("the standard input, from which statements are read,")
 	opt.Out = cmd.OutOrStdout()
 	opt.Sink = sink.Options{FS: filesOf(cmd.Context()), RowsShown: f.limit, Separators: f.separators}

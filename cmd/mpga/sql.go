@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sql"
 )
 
@@ -146,6 +147,10 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	sinkOptions.Query = strings.TrimSpace(text)
+	readers := &dataset.Readers{}
+	if len(before) > 0 {
+		planOptions.Scan.Readers = readers // an option may be for one of the statements
+	}
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) (err error) {
 		session, err := f.newSession(r, planOptions)
 		if err != nil {
@@ -157,7 +162,10 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 				return err
 			}
 		}
-		return session.run(last, tell)
+		if err := session.run(last, tell); err != nil {
+			return err
+		}
+		return readers.Check(&planOptions.Scan)
 	})
 }
 

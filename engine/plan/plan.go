@@ -156,6 +156,11 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, err
 	}
 	opt.Scan.EnsureDefaults()
+	var readers *dataset.Readers // of the statement alone; nil where the options are for others, too
+	if opt.Scan.Readers == nil {
+		readers = &dataset.Readers{}
+		opt.Scan.Readers = readers
+	}
 	if opt.Open == nil {
 		opt.Open = dataset.Open
 	}
@@ -184,6 +189,11 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		return nil, err
 	}
 	defer statement.Planned()
+	if readers != nil {
+		if err := readers.Check(&opt.Scan); err != nil {
+			return nil, err
+		}
+	}
 	q := &Query{engine: eng, text: s, statement: statement, zone: expr.NameOf(expr.ZoneOf(ctx))}
 	p := &planner{ctx: ctx, engine: eng, query: q, filters: map[*logical.Filter]*filterNode{},
 		bodies: map[*logical.Body]*bodyNode{}, estimates: rules.NewEstimator(), limited: map[*logical.Join]bool{},

@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"iter"
+
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/ipc"
 	"github.com/mpga/mpga/engine/scan/json"
@@ -19,6 +21,26 @@ type FileInfo struct {
 
 // ColumnInfo is what a file tells of a column: only the name and the type unless it is Parquet.
 type ColumnInfo = parquet.ColumnInfo
+
+// formats returns the format of each file with its name: FormatCSV of TSV, and FormatArrow of a stream, too.
+func (files *openFiles) formats() iter.Seq2[string, Format] {
+	return func(yield func(string, Format) bool) {
+		for _, in := range files.inputs {
+			format := FormatArrow
+			switch in.Input.(type) {
+			case *parquet.File:
+				format = FormatParquet
+			case *csv.File:
+				format = FormatCSV
+			case *json.File:
+				format = FormatJSON
+			}
+			if !yield(in.Name(), format) {
+				return
+			}
+		}
+	}
+}
 
 // describe returns what is known of each file.
 func (files *openFiles) describe() (infos []FileInfo) {

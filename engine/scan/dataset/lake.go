@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -51,15 +52,10 @@ func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table
 	}
 	if kind == lake.None {
 		o.isFiles = true
-		return nil, o.checkNoLake()
+		return nil, nil
 	}
-	if o.UnionByName {
-		return nil, knob.Errorf("%s: a table of %s says which columns it has; read it without that (%s)",
-			redact.URL(patterns[0]), kind, knob.Name("dataset.UnionByName"))
-	}
-	if len(o.CSV.Types)+len(o.JSON.Types) > 0 {
-		return nil, knob.Errorf("%s: a table of %s says which types its columns have; cast them (%s)",
-			redact.URL(patterns[0]), kind, knob.Name("dataset.CSV.Types"))
+	if err := o.checkUse(maps.All(map[string]Format{redact.URL(patterns[0]): Format(kind)})); err != nil {
+		return nil, err
 	}
 	of := lake.Options{Version: o.Version, Snapshot: o.Snapshot, Timestamp: o.AsOf}
 	t, err := lake.Open(ctx, o.FS, kind, patterns[0], of)
@@ -170,18 +166,6 @@ func (o *Options) findLake(dir string) (lake.Kind, error) {
 		return lake.None, nil //nolint:nilerr // reading says what is wrong
 	}
 	return lake.Find(o.FS, dir)
-}
-
-// checkNoLake refuses options of tables where files are read.
-func (o *Options) checkNoLake() error {
-	for _, of := range []struct{ name, value string }{
-		{"dataset.Version", o.Version}, {"dataset.Snapshot", o.Snapshot}, {"dataset.AsOf", o.AsOf},
-	} {
-		if of.value != "" {
-			return knob.Errorf("%s is set, and no input is the directory of a table of Delta or Iceberg", knob.Name(of.name))
-		}
-	}
-	return nil
 }
 
 // lakeFile is a file of a table of Delta or Iceberg.

@@ -103,7 +103,12 @@ func openAll(ctx context.Context, patterns []string, opt *Options) (files openFi
 		}
 		files.inputs = append(files.inputs, decode.File{Input: in, Changed: w.check})
 	}
-	if files.guesses, err = texts.setTypes(names[0], opt); err != nil {
+	if opt.Known == nil {
+		if err := opt.checkUse(files.formats()); err != nil {
+			return files, err
+		}
+	}
+	if files.guesses, err = texts.setTypes(opt); err != nil {
 		return files, err
 	}
 	switch {
@@ -135,10 +140,7 @@ func (t *texts) add(in decode.Input) (text interface{ ReadsRanges() bool }, ok b
 }
 
 // setTypes gives the columns of the files their types, and returns what these follow from.
-func (t *texts) setTypes(first string, opt *Options) (joint guesses, err error) {
-	if len(opt.CSV.Types) > 0 && len(t.csv)+len(t.json) == 0 && opt.Known == nil {
-		return joint, knob.Errorf("%s: %s is set, and no input is CSV or JSON", first, knob.Name("dataset.CSV.Types"))
-	}
+func (t *texts) setTypes(opt *Options) (joint guesses, err error) {
 	var known guesses
 	if opt.Known != nil {
 		known = guesses{opt.Known.CSV, opt.Known.JSON}
