@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,15 +23,5 @@ func TestLakePartitions(t *testing.T) {
 		if got, is := value.(interface{ String() string }); ok != (c.want != "") || ok && (!is || got.String() != c.want) {
 			t.Errorf("%q as %s: %v, %v, want %q", c.text, c.typ, value, ok, c.want)
 		}
-	}
-}
-
-// Would catch an option for text that is taken and ignored beside a table of Delta.
-func TestLakeTypes(t *testing.T) {
-	opt := Options{}
-	opt.CSV.Types = map[string]arrow.DataType{"id": arrow.PrimitiveTypes.Int32}
-	_, err := Open(t.Context(), []string{"../../plan/testdata/lake/delta_parts"}, opt)
-	if err == nil || !strings.Contains(err.Error(), "says which types its columns have") {
-		t.Errorf("%v", err)
 	}
 }

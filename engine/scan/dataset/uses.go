@@ -68,9 +68,10 @@ func (r *Readers) Check(opt *Options) error {
 	if len(r.named) == 0 || r.any {
 		return nil
 	}
-	unset := Options{Format: opt.Format}
+	set, unset := *opt, Options{Format: opt.Format}
+	set.EnsureDefaults()
 	unset.EnsureDefaults()
-	return r.checkFields("", reflect.ValueOf(opt).Elem(), reflect.ValueOf(&unset).Elem())
+	return r.checkFields("", reflect.ValueOf(set), reflect.ValueOf(unset))
 }
 
 // checkFields checks the fields of a struct of options, the last first: InferMost implies IgnoreErrors, and is the one
