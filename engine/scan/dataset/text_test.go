@@ -216,7 +216,7 @@ func TestUTF8(t *testing.T) {
 	want := scantest.BatchRowsText(textBatch(good, arrow.BinaryTypes.String))
 	for _, file := range textFiles() {
 		path := scantest.WriteFile(t, t.TempDir(), file.name, file.write(t, good, true))
-		opt := Options{CSV: csv.Options{NullStrings: []string{"none"}}}
+		opt := Options{Readers: &Readers{}, CSV: csv.Options{NullStrings: []string{"none"}}}
 		rows, err := scantest.ReadAll(mustOpen(t, opt, path), []int{0, 1}, scan.OpenOptions{BatchRows: 600})
 		if err != nil {
 			t.Fatalf("%s: %v", file.name, err)

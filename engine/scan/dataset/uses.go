@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mpga/mpga/engine/scan/internal/decode"
 	"github.com/mpga/mpga/internal/knob"
 )
 
@@ -124,6 +125,9 @@ func (r *Readers) refuse(option knob.Name, users []Format) error {
 func (o *Options) checkUse(opened iter.Seq2[string, Format]) error {
 	readers := cmp.Or(o.Readers, &Readers{})
 	for name, format := range opened {
+		if name == decode.StdinName {
+			name = "standard input"
+		}
 		readers.add(name, format)
 	}
 	if o.Readers != nil {
