@@ -150,26 +150,32 @@ func guarded[T any](statement string, f func() (T, error)) (result T, err error)
 	return result, spawn.InQuery(err, statement)
 }
 
+// ensureDefaults fills in what is nil, and returns who notes the formats of the files that the statement reads; nil where
+// the options are for other statements, too.
+func (o *Options) ensureDefaults(eng *engine.Engine) (readers *dataset.Readers) {
+	o.Scan.EnsureDefaults()
+	if o.Scan.Readers == nil {
+		readers = &dataset.Readers{}
+		o.Scan.Readers = readers
+	}
+	if o.Open == nil {
+		o.Open = dataset.Open
+	}
+	if o.Scan.Budget == nil {
+		o.Scan.Budget = eng.Budget()
+	}
+	if o.Rollup == nil {
+		o.Rollup = Rollups
+	}
+	return readers
+}
+
 func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options) (*Query, error) {
 	ctx, err := expr.InZone(ctx, opt.TimeZone)
 	if err != nil {
 		return nil, err
 	}
-	opt.Scan.EnsureDefaults()
-	var readers *dataset.Readers // of the statement alone; nil where the options are for others, too
-	if opt.Scan.Readers == nil {
-		readers = &dataset.Readers{}
-		opt.Scan.Readers = readers
-	}
-	if opt.Open == nil {
-		opt.Open = dataset.Open
-	}
-	if opt.Scan.Budget == nil {
-		opt.Scan.Budget = eng.Budget()
-	}
-	if opt.Rollup == nil {
-		opt.Rollup = Rollups
-	}
+	readers := opt.ensureDefaults(eng)
 	rollup := func(ctx context.Context, of Rollup, scan dataset.Options) (scan.Source, error) {
 		return opt.Rollup(ctx, eng, of, scan)
 	}

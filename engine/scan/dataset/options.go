@@ -110,8 +110,8 @@ type Options struct {
 	// Ranges are the parts of text files that are read, by path. The default, nil, reads all of each.
 	Ranges map[string]Range `json:"-"`
 
-	// Readers is for options of several tables, and notes the formats of those that are opened. The default, nil, are
-	// options of one table: Open refuses an option that is set, and that none of its files uses.
+	// Readers is for options of several tables, and notes the formats of the opened ones. The default, nil, are options
+	// of one table: Open refuses an option that is set, and that none of its files uses.
 	Readers *Readers `json:"-"`
 
 	// Budget is the memory that looking at footers, headers and samples may take. Footers that are
