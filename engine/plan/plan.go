@@ -150,7 +150,7 @@ func guarded[T any](statement string, f func() (T, error)) (result T, err error)
 	return result, spawn.InQuery(err, statement)
 }
 
-// ensureDefaults fills in what is nil, and returns who notes the formats of the files that the statement reads; nil where
+// ensureDefaults fills in what is nil, and returns who notes the formats of the statement's files; nil where
 // the options are for other statements, too.
 func (o *Options) ensureDefaults(eng *engine.Engine) (readers *dataset.Readers) {
 	o.Scan.EnsureDefaults()
