@@ -127,6 +127,9 @@ func (e *Engine) JoinsOnDevice(keys int, of Range) bool {
 	return keys > 0 && of.values() == 0 && e.devices.JoinAlgorithm() != ""
 }
 
+// JoinAlgorithm returns the join that was asked for; "" where none was.
+func (e *Engine) JoinAlgorithm() string { return e.devices.JoinAlgorithm() }
+
 // partsBits makes a task of 1/256 of the rows, at the least.
 const partsBits = 8
 

@@ -80,7 +80,7 @@ func tripleGroups(triples, same, pairs int64) int64 {
 	case 2*same > triples:
 		return 1
 	case pairs == 0:
-		return 3 * triples // one triple would have a pair
+		return math.MaxInt64 // more than triples tell
 	}
 	p := min(float64(pairs)/float64(triples), .75) // of two groups
 	return int64(math.Round((3 + math.Sqrt(9-12*p)) / (2 * p)))

@@ -274,6 +274,9 @@ func (t *tree) addNode(n node) error {
 // addJoin adds a join, and what its build side and the filter of the other side's rows did.
 func (t *tree) addJoin(n *joinNode) {
 	t.addOther("join", n.text)
+	if t.engine.JoinsOnDevice(len(n.nullsEqual), n.between) {
+		t.last.Property("algorithm: %s, of partitions of both sides on a device", t.engine.JoinAlgorithm())
+	}
 	if n.sorted != "" {
 		t.last.Property("build side: sorted by %s", n.sorted)
 	}

@@ -17,7 +17,7 @@ var (
 
 // Why devices do not make the pairs of a join.
 var (
-	errTasks     = errors.New("both sides of a join are in partitions, which the CPU joins")
+	errTasks     = errors.New("both sides of a join are in partitions, and rows of these are no pages")
 	errNoKeys    = errors.New("a join has no keys, or is of the best partners")
 	errRepeats   = errors.New("a row of a join is chosen by whether a condition holds for one of its partners")
 	errKeysWiden = errors.New("the keys of a join take 64 bits together")
