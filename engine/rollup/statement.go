@@ -200,7 +200,9 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 		d := compare(before, t.Files)
 		if len(d.changed)+len(d.grown)+len(d.gone) == 0 {
 			t.Known = was.Known
-			opt.Readers.AddUnopened()
+			if opt.Readers != nil { // else these are options of this table alone
+				opt.Readers.AddUnopened()
+			}
 		}
 	}
 	if t.Known == nil {
