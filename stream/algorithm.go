@@ -117,7 +117,7 @@ func (a Algorithm) Takes(shape *kernels.Shape, isRanked bool) error {
 		return nil
 	case isRanked:
 		return fmt.Errorf(
-			"%s aggregates tiles before the order of the strings is known, which min and max of strings need",
+			"%s aggregates tiles before the order of strings is known, which min and max of them need, and intervals as keys",
 			a)
 	}
 	_, err := mergedShape(shape)

@@ -163,7 +163,7 @@ func TestAlgorithmTakes(t *testing.T) {
 		{stream.MPEGA, shape(kernels.Sum128, 0), false, ""},
 		{stream.MPEGA, shape(kernels.Moments2, 0), false, "states of several values"},
 		{stream.MPEGA, shape(kernels.MaxN, 2), false, "states of several values"},
-		{stream.MPEGA, shape(kernels.Max, 0), true, "before the order of the strings is known"},
+		{stream.MPEGA, shape(kernels.Max, 0), true, "before the order of strings is known"},
 		{stream.MPEGA, wide, false, "a column of each of 25 folds, more than the 24"},
 	} {
 		err := c.algorithm.Takes(c.shape, c.ranked)

@@ -447,6 +447,8 @@ var unwritten = []string{NestedValue, FieldsOfTuples, EqualIntervals, BytesOfVal
 
 func (e *Expr) callText() string {
 	switch {
+	case e.Name == RowOf:
+		return "(" + joined(e.Args, ", ") + ")"
 	case e.Name == Flattened, slices.Contains(unwritten, e.Name):
 		return e.Args[0].String()
 	case e.Name == JSONCast:
