@@ -90,7 +90,7 @@ func (q *algorithmJoin) run(t *testing.T, rng *rand.Rand) (pairs [][2]int64, ana
 // Would catch an algorithm of the papers that loses or doubles pairs, or brings columns of another row, for any kind of
 // join, keys of any width, NULLs, and keys with more pairs than a device has room for; and one that leaves all to the CPU.
 func TestJoinAlgorithms(t *testing.T) {
-	seeds := uint64(400)
+	seeds := uint64(200)
 	if testing.Short() {
 		seeds = 90
 	}
@@ -123,7 +123,7 @@ func TestJoinAlgorithms(t *testing.T) {
 // Would catch a failing device whose join ends with a part of the pairs, or keeps what it has of the device: faults at
 // random calls end in their error, or in all pairs.
 func TestJoinAlgorithmFaults(t *testing.T) {
-	seeds := uint64(300)
+	seeds := uint64(120)
 	if testing.Short() {
 		seeds = 60
 	}

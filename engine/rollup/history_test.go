@@ -335,6 +335,9 @@ func TestHistories(t *testing.T) {
 func (h *history) end() {
 	h.fsys.FailAt(0)
 	h.change()
+	if _, err := h.full(); err != nil && h.lake == nil { // no file is left
+		h.writeFile("t", h.newName())
+	}
 	_, err := Run(h.t.Context(), h.eng, h.opt)
 	check(h.t, err)
 	_, err = Verify(h.t.Context(), h.fsys, h.opt.State)
