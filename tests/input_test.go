@@ -230,7 +230,9 @@ func writeText(t *testing.T, file string, format dataset.Format, schema *arrow.S
 	for _, f := range schema.Fields() {
 		types[f.Name] = f.Type
 	}
-	return openFiles(t, dataset.Options{Format: format, CSV: csv.Options{Header: csv.HeaderYes, Types: types}}, file)
+	return openFiles(t, dataset.Options{
+		Format: format, CSV: csv.Options{Header: csv.HeaderYes, Types: types}, Readers: new(dataset.Readers), // of JSON, too
+	}, file)
 }
 
 func openFiles(t *testing.T, opt dataset.Options, patterns ...string) scan.Source {
