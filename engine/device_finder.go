@@ -80,8 +80,7 @@ func (h *Hashed) deviceSideOf(keys *keyPacker, batch arrow.RecordBatch, columns 
 	if !h.isExact() {
 		s.packed = s.alloc(rows*layout.Words + 1)
 	}
-	skipped := make([]uint8, rowdata.TileRows)
-	nulls := &hashAdder{keys: keys, nullsEqual: h.nullsEqual, skip: skipped, values: new(rangeValues)}
+	lost := h.newLostRows()
 	hashes := make([]uint64, rowdata.TileRows)
 	err := keys.tiles(batch, func(t *rowdata.Tile, from int) error {
 		of := t.Keys
@@ -90,7 +89,7 @@ func (h *Hashed) deviceSideOf(keys *keyPacker, batch arrow.RecordBatch, columns 
 			table.Hash(layout, t.Keys, 0, hashes[:t.Rows])
 			copy(s.packed[from*layout.Words:], t.Keys[:t.Rows*layout.Words])
 		}
-		skip := nulls.nulls(t, from)
+		skip := lost.of(t)
 		for i := range t.Rows {
 			if skip != nil && skip[i] != 0 {
 				continue
@@ -169,6 +168,10 @@ func (p *Partners) Brought(mem memory.Allocator, isBuild bool, place int) (a arr
 	}
 	if a, ok = p.brought.arrays[side][place]; !ok {
 		return nil, false, nil
+	}
+	if gather.AreNeighbours(p.at) { // no condition has left pairs out
+		from := int64(p.at[0].Row)
+		return array.NewSlice(a, from, from+int64(len(p.at))), true, nil
 	}
 	a, err = gather.Column(mem, []arrow.Array{a}, p.at)
 	return a, true, err
@@ -442,22 +445,9 @@ func whole(mem memory.Allocator, batches []arrow.RecordBatch) (arrow.RecordBatch
 		return batches[0], nil
 	}
 	defer recordreader.ReleaseAll(batches)
-	rows := int64(0)
-	for _, b := range batches {
-		rows += b.NumRows()
+	all, err := recordreader.Joined(mem, batches)
+	if err != nil {
+		return nil, fmt.Errorf("rows of a join: %w", err)
 	}
-	columns := make([]arrow.Array, 0, batches[0].NumCols())
-	defer func() { recordreader.ReleaseAll(columns) }()
-	for i := range int(batches[0].NumCols()) {
-		parts := make([]arrow.Array, len(batches))
-		for k, b := range batches {
-			parts[k] = b.Column(i)
-		}
-		column, err := array.Concatenate(parts, mem)
-		if err != nil {
-			return nil, fmt.Errorf("rows of a join: %w", err)
-		}
-		columns = append(columns, column)
-	}
-	return recordreader.Batch(batches[0].Schema(), columns, rows), nil
+	return all, nil
 }

@@ -132,18 +132,14 @@ func (h *Hashed) release() {
 
 // hashAdder adds batches to a Hashed. One goroutine at a time uses it.
 type hashAdder struct {
-	keys       *keyPacker
-	nullsEqual []bool
-	to         *cpujoin.Worker
-	skip       []uint8
-	values     *rangeValues
+	keys   *keyPacker
+	lost   *lostRows
+	to     *cpujoin.Worker
+	values *rangeValues
 }
 
 func (h *Hashed) newAdder() *hashAdder {
-	return &hashAdder{
-		newKeyPacker(h.keys), h.nullsEqual, h.build.NewWorker(), make([]uint8, rowdata.TileRows),
-		h.ranges.newValues(),
-	}
+	return &hashAdder{newKeyPacker(h.keys), h.newLostRows(), h.build.NewWorker(), h.ranges.newValues()}
 }
 
 // add adds the batch of a number, which is to be among the Hashed's batches.
@@ -160,27 +156,13 @@ func (a *hashAdder) add(number uint32, batch arrow.RecordBatch) error {
 // nulls returns which rows of a tile, and of a batch from a row on, have a key that is NULL and equal to nothing, or a
 // NULL in place of a range's value; nil where there are none.
 func (a *hashAdder) nulls(t *rowdata.Tile, from int) []uint8 {
-	skip := a.skip[:t.Rows]
-	some := false
-	for k, valid := range t.Valid {
-		if valid == nil || a.nullsEqual[k] {
-			continue
-		}
-		if !some {
-			clear(skip)
-			some = true
-		}
-		for i, v := range valid[:t.Rows] {
-			skip[i] |= 1 - v
-		}
-	}
+	skip := a.lost.of(t)
 	for _, values := range a.values.columns {
 		if values.NullN() == 0 {
 			continue
 		}
-		if !some {
-			clear(skip)
-			some = true
+		if skip == nil {
+			skip = a.lost.none(t)
 		}
 		for i := range skip {
 			if values.IsNull(from + i) {
@@ -188,9 +170,39 @@ func (a *hashAdder) nulls(t *rowdata.Tile, from int) []uint8 {
 			}
 		}
 	}
-	if !some {
-		return nil
+	return skip
+}
+
+// lostRows tells which rows of a tile have a key that is NULL and equal to nothing. One goroutine at a time uses it.
+type lostRows struct {
+	nullsEqual []bool // by key
+	skip       []uint8
+}
+
+func (h *Hashed) newLostRows() *lostRows {
+	return &lostRows{h.nullsEqual, make([]uint8, rowdata.TileRows)}
+}
+
+// of returns a 1 for each such row, until the next call; nil where there are none.
+func (l *lostRows) of(t *rowdata.Tile) (skip []uint8) {
+	for k, valid := range t.Valid {
+		if valid == nil || l.nullsEqual[k] {
+			continue
+		}
+		if skip == nil {
+			skip = l.none(t)
+		}
+		for i, v := range valid[:t.Rows] {
+			skip[i] |= 1 - v
+		}
 	}
+	return skip
+}
+
+// none returns a 0 for each row of a tile.
+func (l *lostRows) none(t *rowdata.Tile) []uint8 {
+	skip := l.skip[:t.Rows]
+	clear(skip)
 	return skip
 }
 

@@ -256,7 +256,7 @@ func (d *Devices) Join(
 		d.put(set, nil)
 		return nil, err
 	}
-	r := &joining{devices: d, set: set, area: a, Join: j, wait: wait}
+	r := &joining{devices: d, area: a, Join: j, wait: wait}
 	rows, err = r.run(ctx, mem)
 	if r.late == nil {
 		set.areas <- a
@@ -278,7 +278,6 @@ func (d *Devices) Join(
 type joining struct {
 	*Join
 	devices *Devices
-	set     *deviceSet
 	area    *joinArea
 	wait    func(ctx context.Context, f func()) error
 	late    func() // waits for a driver that did not answer; nil where it did
@@ -401,8 +400,8 @@ func (r *joining) run(ctx context.Context, mem memory.Allocator) (*JoinedRows, e
 	if rows.Pairs > rows.Room {
 		return rows, nil
 	}
-	if rows.Build, err = r.fetch(ctx, mem, out.Build, rows.Pairs, nil); err == nil {
-		rows.Probe, err = r.fetch(ctx, mem, out.Probe, rows.Pairs, nil)
+	if rows.Build, err = r.fetch(ctx, mem, out.Build, rows.Pairs); err == nil {
+		rows.Probe, err = r.fetch(ctx, mem, out.Probe, rows.Pairs)
 	}
 	if err != nil {
 		rows.Release()
@@ -420,10 +419,10 @@ func (r *joining) end(err error) error {
 	return errors.Join(err, event.Wait(), event.Close())
 }
 
-// fetch appends columns of a number of pairs to a list, which it returns with an error, too.
+// fetch copies columns of a number of pairs, and returns what it has with an error, too.
 func (r *joining) fetch(
-	ctx context.Context, mem memory.Allocator, columns []joins.Column, pairs int64, to []JoinedColumn,
-) ([]JoinedColumn, error) {
+	ctx context.Context, mem memory.Allocator, columns []joins.Column, pairs int64,
+) (to []JoinedColumn, err error) {
 	for _, c := range columns {
 		values, err := r.fetchBytes(ctx, mem, c.Values, pairs*int64(c.Bytes))
 		made := JoinedColumn{Values: values}

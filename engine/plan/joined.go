@@ -612,7 +612,7 @@ func (n *joinNode) probeColumns() int { return n.ofProbe.schema.NumFields() - n.
 func (j *joiner) gather(p *engine.Partners, columns []int) (made []arrow.Array, err error) {
 	n := j.split.node
 	ofProbe := n.probeColumns()
-	neighbours := areNeighbours(p.Rows)
+	neighbours := gather.AreNeighbours(p.Rows)
 	for _, c := range columns {
 		place, isBuild := n.probeFirst+c, c >= ofProbe
 		if isBuild {
@@ -636,16 +636,6 @@ func (j *joiner) gather(p *engine.Partners, columns []int) (made []arrow.Array, 
 		made = append(made, a)
 	}
 	return made, nil
-}
-
-// areNeighbours says whether rows are one, the next, and so on.
-func areNeighbours(rows []gather.Row) bool {
-	for i, r := range rows {
-		if r.Row != rows[0].Row+uint32(i) {
-			return false
-		}
-	}
-	return len(rows) > 0
 }
 
 // choose leaves the pairs for which the condition is TRUE.

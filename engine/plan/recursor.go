@@ -372,21 +372,10 @@ func (x *recursor) settle(in *engine.Kept) error {
 	if len(x.waits) == 0 {
 		return nil
 	}
-	schema := x.waits[0].Schema()
-	columns := make([]arrow.Array, schema.NumFields())
-	defer func() { recordreader.ReleaseAll(columns) }()
-	for i := range columns {
-		var parts []arrow.Array
-		for _, b := range x.waits {
-			parts = append(parts, b.Column(i))
-		}
-		var err error
-		if columns[i], err = array.Concatenate(parts, x.run.statement.Allocator()); err != nil {
-			columns = columns[:i]
-			return err
-		}
+	batch, err := recordreader.Joined(x.run.statement.Allocator(), x.waits)
+	if err != nil {
+		return err
 	}
-	batch := array.NewRecordBatch(schema, columns, x.waiting)
 	defer batch.Release()
 	recordreader.ReleaseAll(x.waits)
 	x.waits, x.waiting = nil, 0

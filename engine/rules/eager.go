@@ -209,8 +209,8 @@ func (e *eager) strings() (n int) {
 
 // Groups are made first where the others, and the join with the table, have some times as many rows as there are such
 // groups: 1 + 1/n times where n strings of a table of more than eagerTableMin rows are keys (of fewer rows they are
-// joined and grouped by codes), each of which takes a row more time than the groups do, eagerChoicesMin where the table
-// chooses values, and else eagerRowsMin, which spares rows their look for a partner.
+// joined and grouped by codes), since a string takes a row more time than the groups do, eagerChoicesMin where the
+// table chooses values, and else eagerRowsMin, which spares rows their look for a partner.
 const (
 	eagerTableMin   = 1 << 16
 	eagerChoicesMin = 8

@@ -135,12 +135,11 @@ func (b *builder) addTexts(offsets []int32, v *vector) error {
 // textsOf returns the strings of views as an array of a type with 32-bit offsets; nil where there are none, or more
 // than a batch is to have.
 func (e *Evaluator) textsOf(a array.ViewLike, to arrow.DataType) arrow.Array {
-	data := a.Data()
-	rows, buffers := a.Len(), data.Buffers()
+	rows := a.Len()
 	if rows == 0 {
 		return nil
 	}
-	headers := arrow.ViewHeaderTraits.CastFromBytes(buffers[1].Bytes())[data.Offset():][:rows]
+	headers, data := viewsOf(a)[:rows], viewData(a)
 	size := 0
 	for i := range headers {
 		if a.IsValid(i) {
@@ -162,7 +161,7 @@ func (e *Evaluator) textsOf(a array.ViewLike, to arrow.DataType) arrow.Array {
 			at += copy(out[at:], h.InlineBytes())
 		default:
 			from := int(h.BufferOffset())
-			at += copy(out[at:], buffers[2+h.BufferIndex()].Bytes()[from:from+h.Len()])
+			at += copy(out[at:], data[h.BufferIndex()][from:from+h.Len()])
 		}
 		offsets[i+1] = int32(at)
 	}
@@ -170,7 +169,7 @@ func (e *Evaluator) textsOf(a array.ViewLike, to arrow.DataType) arrow.Array {
 	if a.NullN() > 0 {
 		valid = memory.NewResizableBuffer(e.mem)
 		valid.Resize(int(bitutil.BytesForBits(int64(rows))))
-		bitutil.CopyBitmap(buffers[0].Bytes(), data.Offset(), rows, valid.Bytes(), 0)
+		bitutil.CopyBitmap(bufferOf(a, 0), a.Data().Offset(), rows, valid.Bytes(), 0)
 		defer valid.Release()
 	}
 	defer ends.Release()

@@ -268,12 +268,7 @@ func (f *frame) fillTexts(v *vector, arr arrow.Array) error {
 
 // fillViews is fillTexts for views. A short view has its string in itself.
 func (f *frame) fillViews(out []string, arr arrow.Array) {
-	views := viewsOf(arr)
-	buffers := arr.Data().Buffers()[2:]
-	data := make([][]byte, len(buffers))
-	for i, b := range buffers {
-		data[i] = b.Bytes()
-	}
+	views, data := viewsOf(arr), viewData(arr)
 	nulls := arr.NullN() > 0
 	for i := range out {
 		row := f.row(i)
@@ -292,6 +287,16 @@ func (f *frame) fillViews(out []string, arr arrow.Array) {
 
 func viewsOf(arr arrow.Array) []arrow.ViewHeader {
 	return arrow.ViewHeaderTraits.CastFromBytes(bufferOf(arr, 1))[arr.Data().Offset():]
+}
+
+// viewData returns the bytes that long views point to, by the number of their buffer.
+func viewData(arr arrow.Array) [][]byte {
+	buffers := arr.Data().Buffers()[2:]
+	data := make([][]byte, len(buffers))
+	for i, b := range buffers {
+		data[i] = b.Bytes()
+	}
+	return data
 }
 
 func bufferOf(arr arrow.Array, i int) []byte {

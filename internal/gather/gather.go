@@ -30,6 +30,16 @@ func Column(mem memory.Allocator, from []arrow.Array, rows []Row) (arrow.Array, 
 	return (&gathering{mem, from, rows}).array()
 }
 
+// AreNeighbours says whether rows are one of a batch, the next, and so on.
+func AreNeighbours(rows []Row) bool {
+	for i, r := range rows {
+		if r.Batch != rows[0].Batch || r.Row != rows[0].Row+uint32(i) {
+			return false
+		}
+	}
+	return len(rows) > 0
+}
+
 // Share makes an array ready for several goroutines that gather values of it at once: an array counts its NULLs when it
 // is asked first.
 func Share(from arrow.Array) {

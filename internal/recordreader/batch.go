@@ -3,6 +3,7 @@ package recordreader
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // Slice returns rows of a batch. RecordBatch.NewSlice loses the rows of a batch without columns.
@@ -53,6 +54,28 @@ func Batch(schema *arrow.Schema, columns []arrow.Array, rows int64) arrow.Record
 		fields[i].Type = c.DataType()
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, rows)
+}
+
+// Joined returns the rows of some batches of one schema as one batch, which the caller owns.
+func Joined(mem memory.Allocator, batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, batches[0].NumCols())
+	defer func() { ReleaseAll(columns) }()
+	rows := int64(0)
+	for _, b := range batches {
+		rows += b.NumRows()
+	}
+	parts := make([]arrow.Array, len(batches))
+	for i := range columns {
+		for k, b := range batches {
+			parts[k] = b.Column(i)
+		}
+		var err error
+		if columns[i], err = array.Concatenate(parts, mem); err != nil {
+			columns[i] = nil
+			return nil, err
+		}
+	}
+	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
 }
 
 // ReleaseAll releases the arrays or batches of a list that are not nil, and sets them to nil.
