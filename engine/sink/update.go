@@ -78,8 +78,12 @@ func (e *earlier) keep(o *partOutput) (kept bool, err error) {
 		return false, nil
 	}
 	old := e.files[key][0]
-	if same, err := e.tree.holds(&old); !same {
-		return false, err
+	same, err := e.tree.holds(&old)
+	if err != nil {
+		return false, errors.Join(err, o.output.abort())
+	}
+	if !same {
+		return false, nil
 	}
 	if err := o.output.abort(); err != nil {
 		return false, err
