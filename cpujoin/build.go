@@ -66,11 +66,16 @@ const (
 // hasBytesMax returns the most bytes that Build.has takes for a number of rows.
 func hasBytesMax(rows int) int { return max(hasBytes*rows, min(hasFew*rows, hasFewMax)) }
 
-// A list of all keys has up to directRows places for each row, as a table has slots, or directFew of them.
+// A list of all keys has up to directRows places for each row, as a table has slots, or directFew for each of few rows:
+// then it has up to directFewMax.
 const (
-	directRows = 8
-	directFew  = 1 << 12
+	directRows   = 8
+	directFew    = 512
+	directFewMax = 1 << 18
 )
+
+// directMax returns the most places that a list of all keys has for a number of rows.
+func directMax(rows int) int { return max(directRows*rows, min(directFew*rows, directFewMax)) }
 
 // Worker adds rows to a build side.
 type Worker struct {
@@ -188,7 +193,7 @@ func (b *Build) TableBytes() int64 {
 	rows := b.added()
 	bytes := int64(rows) * (RowBytes(b.layout, &b.ranges) - b.addedBytes())
 	if areFew(b.layout) {
-		bytes += int64(hasBytesMax(rows) - hasBytes*rows)
+		bytes += int64(max(hasBytesMax(rows)-hasBytes*rows, 4*(directMax(rows)-directRows*rows)))
 	}
 	return bytes
 }
@@ -225,7 +230,7 @@ func (b *Build) Finish(ctx context.Context, each func(ctx context.Context, n int
 		}
 		at += parts[i].len
 	}
-	if total > 0 && b.byKey && 1<<b.layout.Bits <= max(directRows*total, directFew) {
+	if total > 0 && b.byKey && 1<<b.layout.Bits <= directMax(total) {
 		b.makeRows(total)
 		b.makeFirst(1 << b.layout.Bits)
 		err := each(ctx, len(parts), func(i int) error {

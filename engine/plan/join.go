@@ -277,11 +277,17 @@ func (n *joinNode) pairs(
 				source, pair.Stats.HasRange = -1, false
 			}
 			n.ofSource[s] = append(n.ofSource[s], source)
-			switch of := sides[s].places[c.ID]; {
-			case s == 1:
+			if stats != nil {
+				of := &stats[sides[s].places[c.ID]]
+				if pair.Stats.HasRange && of.HasRange && of.Min <= pair.Stats.Max && pair.Stats.Min <= of.Max { // by filters
+					pair.Stats.Min, pair.Stats.Max = max(pair.Stats.Min, of.Min), min(pair.Stats.Max, of.Max)
+				}
+				if s == 0 { // dictionaries pass
+					pair.Stats.Repeats, pair.Stats.StringBytes = of.Repeats, of.StringBytes
+				}
+			}
+			if s == 1 {
 				pair.Stats.Repeats = isCoded
-			case stats != nil: // dictionaries pass
-				pair.Stats.Repeats, pair.Stats.StringBytes = stats[of].Repeats, stats[of].StringBytes
 			}
 			fields, n.stats = append(fields, f), append(n.stats, pair.Stats)
 		}

@@ -308,11 +308,11 @@ func (e *eager) whole(c *Context) (logical.Node, error) {
 	if s.first.In, err = logical.NewProject(c, e.in, columns, exprs); err != nil {
 		return nil, err
 	}
-	first, err := s.first.Typed()
+	groups, err := groupsOfOthers(c, &s.first)
 	if err != nil {
 		return nil, err
 	}
-	if s.last.In, err = e.joined(c, first, conditions, choices); err != nil {
+	if s.last.In, err = e.joined(c, groups, conditions, choices); err != nil {
 		return nil, err
 	}
 	merged := s.last.Keys
@@ -328,6 +328,19 @@ func (e *eager) whole(c *Context) (logical.Node, error) {
 		return nil, err
 	}
 	return projected(c, last, e.of.Columns(), s.computed)
+}
+
+// groupsOfOthers returns an aggregation of the others, which is made below their joins, too, where that pays.
+func groupsOfOthers(c *Context, of *logical.Aggregate) (logical.Node, error) {
+	typed, err := of.Typed()
+	if err != nil {
+		return nil, err
+	}
+	below, err := groupsBelowJoins(c, collapse(typed))
+	if below == nil {
+		below = typed
+	}
+	return below, err
 }
 
 // madeColumn is a column that is computed.
@@ -368,7 +381,7 @@ func (s *split) choose(c *Context, choices map[expr.ID]*choice) (chosen []madeCo
 
 // joined joins the table with groups, and computes the keys and the arguments that read the table.
 func (e *eager) joined(
-	c *Context, groups *logical.Aggregate, conditions []*expr.Expr, chosen []madeColumn,
+	c *Context, groups logical.Node, conditions []*expr.Expr, chosen []madeColumn,
 ) (logical.Node, error) {
 	join, err := logical.NewJoin(c, sql.InnerJoin, groups, e.leaf, expr.All(conditions...))
 	if err != nil {

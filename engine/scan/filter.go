@@ -26,7 +26,7 @@ func Filter(ctx context.Context, src Source, p Predicate) (Filtered, error) {
 		return nil, err
 	}
 	terms := bindPredicate(&p, schema)
-	test := &condition{schema: schema, asked: []*Predicate{&p}, terms: terms, held: terms.Terms,
+	test := &condition{schema: schema, asked: []*Predicate{&p}, terms: terms, held: *terms,
 		rows: &decode.RowTest{Filter: p.Rows}}
 	if l, ok := src.(*listed); ok {
 		return l.filter(ctx, test)
@@ -58,8 +58,8 @@ type condition struct {
 	schema *arrow.Schema // of the source
 	asked  []*Predicate  // whose terms are terms
 	terms  *predicate.Conjunction
-	held   []predicate.Term // of terms: TRUE for every row that passes, where others may not be
-	rows   *decode.RowTest  // runs the RowFilter, and counts rows
+	held   predicate.Conjunction // of terms: TRUE for every row that passes, where others may not be
+	rows   *decode.RowTest       // runs the RowFilter, and counts rows
 }
 
 // of returns the terms in the units of the columns of a file, where these are others.
@@ -104,8 +104,30 @@ func (t *condition) stats(s Stats) Stats {
 	for i := range s.Columns {
 		s.Columns[i].Tight = false
 	}
-	narrowStats(s.Columns, t.held, t.schema)
+	narrowStats(s.Columns, t.held.Terms, t.schema)
+	for _, alternatives := range t.held.AnyOf {
+		narrowToAny(s.Columns, alternatives, t.schema)
+	}
 	return s
+}
+
+// narrowToAny is narrowStats of alternatives, one of them for each row.
+func narrowToAny(columns []ColumnStats, alternatives [][]predicate.Term, schema *arrow.Schema) {
+	var all []ColumnStats // of the rows of any alternative so far
+	for _, terms := range alternatives {
+		of := slices.Clone(columns)
+		narrowStats(of, terms, schema)
+		if all == nil {
+			all = of
+			continue
+		}
+		for i := range all {
+			a, b := &all[i], &of[i]
+			a.NoNulls, a.HasRange = a.NoNulls && b.NoNulls, a.HasRange && b.HasRange
+			a.Min, a.Max = min(a.Min, b.Min), max(a.Max, b.Max)
+		}
+	}
+	copy(columns, all)
 }
 
 // narrowStats adds to the statistics of columns that the terms hold for every row: a compared

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	mathbits "math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -319,14 +320,42 @@ func spread[T any](out []T, values int, validity []byte, from int) {
 			copy(out[row:row+64], out[values:values+64])
 			continue
 		}
-		block, i := out[row:row+64], 63
-		for ; i >= 0 && values > 0; i-- {
-			block[i] = out[values-1]
-			values -= int(word >> i & 1)
+		if block := out[row : row+64]; mathbits.OnesCount64(^word) <= 12 {
+			values = spreadSegments(block, out[:values], word)
+		} else {
+			values = spreadRows(block, out[:values], word)
 		}
-		clear(block[:i+1])
 	}
 	if values == 0 {
 		clear(out[:row])
+	}
+}
+
+// spreadRows moves the last of some values to the rows of a block by their bits. It returns how many values are left.
+func spreadRows[T any](block, of []T, word uint64) (values int) {
+	i := 63
+	for values = len(of); i >= 0 && values > 0; i-- {
+		block[i] = of[values-1]
+		values -= int(word >> i & 1)
+	}
+	clear(block[:i+1])
+	return values
+}
+
+// spreadSegments is spreadRows for a block of few rows without a value: the values between two of these move together.
+func spreadSegments[T any](block, of []T, word uint64) (values int) {
+	values, end := len(of), 64
+	for absent := ^word; ; {
+		i := 63 - mathbits.LeadingZeros64(absent) // -1 of none
+		n := end - i - 1
+		copy(block[i+1:end], of[values-n:values])
+		values -= n
+		if i < 0 {
+			return values
+		}
+		if block[i] = *new(T); values > 0 {
+			block[i] = of[values-1]
+		}
+		end, absent = i, absent&^(1<<i)
 	}
 }

@@ -39,6 +39,9 @@ func newRuns(data []byte, width int) runs {
 // advance makes sure that the current run has values left.
 func (r *runs) advance() error {
 	for r.left == 0 {
+		if r.advanceShort() {
+			continue
+		}
 		header, n := binary.Uvarint(r.data)
 		if n <= 0 {
 			return errRunsEnd
@@ -64,6 +67,22 @@ func (r *runs) advance() error {
 		r.at, r.left = 0, min(8*groups, 8*bytes/r.width)
 	}
 	return nil
+}
+
+// advanceShort turns to a repeated run of fewer than 64 values, which are most runs of sorted codes: one load has its
+// header and its value. It returns false where the next run is another one.
+func (r *runs) advanceShort() bool {
+	if len(r.data) < 8 {
+		return false
+	}
+	word := binary.LittleEndian.Uint64(r.data)
+	if word&0x81 != 0 {
+		return false
+	}
+	bytes := (r.width + 7) / 8
+	r.repeated, r.left = true, int(word>>1&0x3f)
+	r.value, r.data = uint32(word>>8)&widthMask(8*bytes), r.data[1+bytes:]
+	return true
 }
 
 // codes reads the next len(out) values, each of which must be below entries.
@@ -155,6 +174,9 @@ func (r *runs) bits(bitmap []byte, from, n int) (ones int, err error) {
 			return 0, errLevel(r.value)
 		}
 		some := min(n, r.left)
+		if !r.repeated && (r.at%8 != 0 || from%8 != 0) {
+			some = min(some, bitsAtOnce) // else whole bytes are copied
+		}
 		switch word, known := r.bitsWord(some); {
 		case known && putBits(bitmap, from, some, word):
 			ones += mathbits.OnesCount64(word)
