@@ -24,13 +24,17 @@ type WindowOptions struct {
 	Calls     []WindowCall
 }
 
+// windowShare is the part of the memory limit that the blocks of window functions may take, where they need not be
+// larger.
+const windowShare = 6
+
 // Windows takes over rows in the order of Partition, then of Order, none of which was read, and returns them with a
-// further column for each call. A partition is kept in memory, unless all calls go on where they were, as running sums
-// do.
+// further column for each call. A partition is kept in memory, unless each call goes on where it was, as running sums
+// do, or looks at rows at constant distances alone, as lag does.
 func (s *Statement) Windows(ctx context.Context, rows *order.Reader, opt WindowOptions) array.RecordReader {
 	return window.New(ctx, rows, window.Options{
 		Schema: opt.Schema, Partition: opt.Partition, Order: opt.Order, Calls: opt.Calls,
 		Allocator: s.made, Memory: s.memory, Budget: s.memory, BlockRows: s.engine.opt.testing.BlockRows,
-		Threads: s.engine.opt.Threads, Units: s.engine.threads,
+		BlockBytes: s.engine.MemoryLimit() / windowShare, Threads: s.engine.opt.Threads, Units: s.engine.threads,
 	})
 }

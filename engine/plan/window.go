@@ -90,7 +90,14 @@ func (p *planner) window(n *logical.Window) (readerNode, error) {
 			call.Args = append(call.Args, places[id])
 		}
 		for i, id := range c.Offsets {
-			call.Offsets[i] = places[id]
+			call.Offsets[i], call.Distances[i] = places[id], distanceOf(n.In, id)
+		}
+		switch {
+		case len(c.Args) > 1:
+			call.Distances[0] = distanceOf(n.In, c.Args[1])
+		case c.Name == "lag" || c.Name == "lead":
+			one := int64(1)
+			call.Distances[0] = &one
 		}
 		typ := c.Column.Type
 		switch { // of the rows, whose times may have another unit than columns of files
@@ -107,4 +114,20 @@ func (p *planner) window(n *logical.Window) (readerNode, error) {
 	}
 	opt.Schema, made.text = arrow.NewSchema(fields, nil), strings.Join(texts, ", ")
 	return made, nil
+}
+
+// distanceOf returns the number that a column has in all rows of a node; nil of others.
+func distanceOf(n logical.Node, id expr.ID) *int64 {
+	p, ok := n.(*logical.Project)
+	if !ok || logical.PlaceOf(p, id) < 0 {
+		return nil
+	}
+	x := p.Exprs[logical.PlaceOf(p, id)]
+	for x.Op == expr.OpCast {
+		x = x.Args[0]
+	}
+	if v, ok := x.Value.(int64); ok && x.Op == expr.OpConstant {
+		return &v
+	}
+	return nil
 }

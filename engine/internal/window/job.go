@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/mpga/mpga/internal/order"
 	"github.com/mpga/mpga/internal/recordreader"
@@ -36,15 +37,19 @@ func (j *job) release() {
 }
 
 // run computes a job.
-func (r *reader) run(j *job) (err error) {
-	if j.batches, err = order.Batches(j.spans); err != nil {
+func (r *reader) run(j *job) error {
+	whole := j.whole() // the block, and the rows around it
+	defer whole.release()
+	batches, err := order.Batches(whole.spans)
+	if err != nil {
 		return err
 	}
-	first := 0
-	for _, batch := range j.batches {
-		j.firsts = append(j.firsts, first)
-		first += int(batch.NumRows())
+	defer recordreader.ReleaseAll(batches)
+	before := 0 // rows before the block
+	for _, span := range j.around[0] {
+		before += len(span.Marks)
 	}
+	j.take(batches, before)
 	if j.before != nil {
 		<-j.before.done
 		if j.before.err != nil {
@@ -58,16 +63,24 @@ func (r *reader) run(j *job) (err error) {
 		defer r.opt.Units.Release(1)
 	}
 	r.findMakers(j)
-	b := &rows{block: &j.block, batches: j.batches, opt: &r.opt, columns: map[int]arrow.Array{}}
+	b, around := r.rowsOf(&j.block, j.batches), r.rowsOf(&whole, batches)
 	defer b.release()
-	b.place()
-	for _, m := range j.makers {
+	defer around.release()
+	for i, m := range j.makers {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
-		column, err := m.column(r.ctx, b)
+		of := b
+		if r.cuts.near[i] && whole.rows > b.rows {
+			of = around
+		}
+		column, err := of.made(r.ctx, m)
 		if err != nil {
 			return err
+		}
+		if of == around {
+			defer column.Release()
+			column = array.NewSlice(column, int64(before), int64(before+b.rows))
 		}
 		j.made = append(j.made, column)
 	}
@@ -77,6 +90,23 @@ func (r *reader) run(j *job) (err error) {
 		r.idle, j.makers = append(r.idle, j.makers), nil
 	}
 	return nil
+}
+
+// take takes the rows of the block from batches that have some rows before it, and others behind it.
+func (j *job) take(batches []arrow.RecordBatch, before int) {
+	first := -before
+	for _, batch := range batches {
+		rows := int(batch.NumRows())
+		if from, to := max(-first, 0), min(j.rows-first, rows); from < to {
+			j.batches = append(j.batches, recordreader.Slice(batch, int64(from), int64(to)))
+			j.firsts = append(j.firsts, first+from)
+		}
+		first += rows
+	}
+}
+
+func (r *reader) rowsOf(b *block, batches []arrow.RecordBatch) *rows {
+	return &rows{block: b, batches: batches, opt: &r.opt, columns: map[int]arrow.Array{}}
 }
 
 // findMakers gives the job the makers of the block before, or others that no job uses.

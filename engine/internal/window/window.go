@@ -47,6 +47,10 @@ type Call struct {
 	// the column Range is compared with.
 	Offsets [2]int
 	Range   int
+
+	// Distances are what all rows have as distance: the first one of Lag and Lead, or both as Offsets of ROWS. A distance
+	// is nil where rows may have others.
+	Distances [2]*int64
 }
 
 // Options say what is made of the rows.
@@ -64,12 +68,17 @@ type Options struct {
 	Threads int
 	Units   *semaphore.Weighted
 
-	// BlockRows is after how many rows a block ends, at the next end of a partition. The default is 65,536.
-	BlockRows int
+	// BlockRows is after how many rows a block ends, at the next end of a partition. The default is 65,536, or fewer
+	// where all blocks together would take more than BlockBytes; 0 is without such a bound.
+	BlockRows  int
+	BlockBytes int64
 }
 
-// blockRows is the default of Options.BlockRows.
-const blockRows = 1 << 16
+// blockRows is the default of Options.BlockRows, and blockRowsMin the fewest rows for Options.BlockBytes.
+const (
+	blockRows    = 1 << 16
+	blockRowsMin = 1 << 11
+)
 
 // New takes over rows in order of which none was read, and returns them with further columns.
 func New(ctx context.Context, from *order.Reader, opt Options) array.RecordReader {
@@ -79,7 +88,7 @@ func New(ctx context.Context, from *order.Reader, opt Options) array.RecordReade
 	opt.Threads = max(opt.Threads, 1)
 	r := &reader{from: from, opt: opt, held: rowdata.NewReservation(opt.Budget)}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	r.cuts, r.cutsPeers = opt.cuts()
+	r.cuts = opt.cuts()
 	from.MarkPrefix(len(opt.Partition))
 	return recordreader.New(opt.Schema, r.next, r.release)
 }
@@ -100,29 +109,78 @@ type reader struct {
 	held  rowdata.Reservation // of full, else of rest
 	ended bool
 
-	cuts, cutsPeers bool // blocks may end within a partition; within peers
+	cuts cuts
 
 	mu   sync.Mutex
 	idle [][]maker // makers that no job uses
 	all  []maker
 }
 
-// cuts says whether blocks may end within a partition, as every function goes on where it was; and within peers.
-func (o *Options) cuts() (partition, peers bool) {
-	partition, peers = true, true
+// cuts says where blocks may end.
+type cuts struct {
+	partition bool   // within a partition: every function goes on where it was, or looks at rows that are near
+	peers     bool   // within peers
+	carries   bool   // a block that goes on needs the makers of the block before
+	near      []bool // by call: it looks at near rows
+	reach     [2]int // how many rows before a row, and behind it, these are
+}
+
+func (o *Options) cuts() cuts {
+	made := cuts{partition: true, peers: true, near: make([]bool, len(o.Calls))}
 	for i := range o.Calls {
 		c := &o.Calls[i]
 		w := &c.Window
 		runs := w.Exclude == expr.ExcludeNone && w.Start == expr.UnboundedPreceding && w.End == expr.CurrentRow
+		reach, isNear := c.reach()
 		switch {
-		case c.Func == RowNumber, c.Aggregate != nil && runs && c.Window.Frame == expr.FrameRows:
-		case c.Func == Rank, c.Func == DenseRank, c.Aggregate != nil && (runs || c.Window.Frame == "" && len(o.Order) > 0):
-			peers = false
+		case c.Func == RowNumber:
+		case c.Aggregate != nil && runs && c.Window.Frame == expr.FrameRows:
+			made.carries = true
+		case c.Func == Rank, c.Func == DenseRank:
+			made.peers = false
+		case c.Aggregate != nil && (runs || c.Window.Frame == "" && len(o.Order) > 0):
+			made.peers, made.carries = false, true
+		case isNear && max(reach[0], reach[1]) <= int64(o.BlockRows):
+			made.near[i] = true
+			made.reach = [2]int{max(made.reach[0], int(reach[0])), max(made.reach[1], int(reach[1]))}
 		default:
-			return false, false
+			return cuts{near: make([]bool, len(o.Calls))}
 		}
 	}
-	return partition, peers
+	return made
+}
+
+// reach returns how many rows before a row and behind it the function looks at, at most. ok is false where it may look
+// at any row of the partition.
+func (c *Call) reach() (reach [2]int64, ok bool) {
+	to := func(rows int64) { reach[0], reach[1] = max(reach[0], -rows), max(reach[1], rows) }
+	w := &c.Window
+	switch {
+	case c.Func == Lag || c.Func == Lead:
+		if w.IgnoreNulls || c.Distances[0] == nil {
+			return reach, false
+		}
+		if n := *c.Distances[0]; c.Func == Lag {
+			to(-n)
+		} else {
+			to(n)
+		}
+		return reach, true
+	case w.Frame != expr.FrameRows || w.Exclude != expr.ExcludeNone && w.Exclude != expr.ExcludeCurrent:
+		return reach, false
+	}
+	for i, bound := range []expr.FrameBound{w.Start, w.End} {
+		switch {
+		case bound == expr.CurrentRow:
+		case !bound.HasOffset() || c.Distances[i] == nil:
+			return reach, false
+		case bound == expr.OffsetPreceding:
+			to(-*c.Distances[i])
+		default:
+			to(*c.Distances[i])
+		}
+	}
+	return reach, true
 }
 
 // block is rows of one partition or several.
@@ -136,6 +194,8 @@ type block struct {
 	// Of a block that goes on with a partition: how many rows and how many peers of it were in blocks before.
 	goesOn                bool
 	rowsBefore, peersDone int
+
+	around [2][]*order.Span // owned: rows before and behind the block that functions look at, of partitions that go on
 }
 
 // next returns an empty block behind a block that ends within a partition.
@@ -158,6 +218,7 @@ func (b *block) add(span *order.Span, from, to int) {
 	}
 	if b.rows == 0 && span.Marks[from]&order.NewPrefix != 0 {
 		b.goesOn, b.rowsBefore, b.peersDone = false, 0, 0
+		b.leave(0)
 	}
 	part := span.Slice(from, to)
 	b.spans, b.bytes = append(b.spans, part), b.bytes+part.Bytes()
@@ -179,7 +240,58 @@ func (b *block) release() {
 	for _, span := range b.spans {
 		span.Release()
 	}
+	b.leave(0)
+	b.leave(1)
 	*b = block{}
+}
+
+// leave gives back the rows around the block on one side.
+func (b *block) leave(side int) {
+	for _, span := range b.around[side] {
+		span.Release()
+	}
+	b.around[side] = nil
+}
+
+// whole returns the block with the rows around it. They have marks of their own, so that it may be of any partitions.
+func (b *block) whole() block {
+	var all block
+	for _, span := range slices.Concat(b.around[0], b.spans, b.around[1]) {
+		all.add(span, 0, len(span.Marks))
+	}
+	return all
+}
+
+// cost is how many bytes it takes to make columns of calls.
+func (b *block) cost(calls int) int64 {
+	bytes, rows := b.bytes, b.rows
+	for _, side := range b.around {
+		for _, span := range side {
+			bytes, rows = bytes+span.Bytes(), rows+len(span.Marks)
+		}
+	}
+	return 2*bytes + int64(rows)*(rowBytes+int64(calls)*callBytes)
+}
+
+// lastRows returns the last rows of spans, or all.
+func lastRows(spans []*order.Span, rows int) (last []*order.Span) {
+	for i := len(spans) - 1; i >= 0 && rows > 0; i-- {
+		n := len(spans[i].Marks)
+		last = append(last, spans[i].Slice(max(n-rows, 0), n))
+		rows -= n
+	}
+	slices.Reverse(last)
+	return last
+}
+
+// firstRows returns the first rows of spans, or all.
+func firstRows(spans []*order.Span, rows int) (first []*order.Span) {
+	for i := 0; i < len(spans) && rows > 0; i++ {
+		n := min(len(spans[i].Marks), rows)
+		first = append(first, spans[i].Slice(0, n))
+		rows -= n
+	}
+	return first
 }
 
 func (r *reader) release() {
@@ -247,7 +359,7 @@ func (r *reader) begin() error {
 			return err
 		}
 		j := &job{block: *b, held: r.held, done: make(chan struct{}), before: r.last}
-		if r.held, r.last = rowdata.NewReservation(r.opt.Budget), nil; r.rest.goesOn {
+		if r.held, r.last = rowdata.NewReservation(r.opt.Budget), nil; r.rest.goesOn && r.cuts.carries {
 			j.keeps, r.last = true, j
 		}
 		r.jobs = append(r.jobs, j)
@@ -266,8 +378,7 @@ func (r *reader) fill() (*block, error) {
 		if r.full.rows > 0 {
 			b = &r.full
 		}
-		bytes := 2*b.bytes + int64(b.rows)*(rowBytes+int64(len(r.opt.Calls))*callBytes)
-		if err := r.held.Cover(bytes); err != nil {
+		if err := r.held.Cover(b.cost(len(r.opt.Calls))); err != nil {
 			if len(r.jobs) > 0 {
 				err = nil
 			}
@@ -294,44 +405,64 @@ func (r *reader) fill() (*block, error) {
 	}
 }
 
-// take adds a span to the rest, and ends the block with it, or within it, where the block is full.
+// take adds a span to the rest, and ends a block where the rest has enough rows for one.
 func (r *reader) take(span *order.Span) {
-	rows := len(span.Marks)
-	last := lastOf(span.Marks, order.NewPrefix)
-	if last >= 0 && r.rest.rows+last >= r.opt.BlockRows {
-		r.cut(span, last)
-		return
-	}
-	if r.cuts && r.rest.rows+rows > r.opt.BlockRows {
-		switch {
-		case last >= 0 && r.rest.rows+last >= r.opt.BlockRows/2: // a block that goes on waits for the block before
-		case r.cutsPeers:
-			last = rows
-		default:
-			last = lastOf(span.Marks, order.NewKey)
+	b := &r.rest
+	b.add(span, 0, len(span.Marks))
+	last := b.partitions[len(b.partitions)-1]
+	behind := b.rows - r.cuts.reach[1] // the last row before which there are rows for functions to look at
+	enough := r.enough()
+	switch {
+	case last >= enough:
+		r.cut(last)
+	case !r.cuts.partition || behind <= enough:
+	case last > 0 && last >= enough/2: // a block that goes on waits for the block before
+		r.cut(last)
+	case r.cuts.peers:
+		r.cut(behind)
+	default:
+		at, isFirst := slices.BinarySearch(b.peers, behind)
+		if !isFirst {
+			at--
 		}
-		if last >= 0 && r.rest.rows+last > 0 {
-			r.cut(span, last)
-			return
+		if b.peers[at] > 0 {
+			r.cut(b.peers[at])
 		}
 	}
-	r.rest.add(span, 0, rows)
 }
 
-// lastOf returns the last row that has a mark, or -1.
-func lastOf(marks []uint8, mark uint8) int {
-	last := len(marks) - 1
-	for ; last >= 0 && marks[last]&mark == 0; last-- {
+// enough is how many rows a block has, at least, by the bytes of those in the rest.
+func (r *reader) enough() int {
+	if r.opt.BlockBytes == 0 {
+		return r.opt.BlockRows
 	}
-	return last
+	blocks := int64(r.opt.Threads) + 2 // that are computed, waits, and is read
+	rows := r.opt.BlockBytes / blocks * int64(r.rest.rows) / r.rest.cost(len(r.opt.Calls))
+	return min(r.opt.BlockRows, max(int(rows), blockRowsMin))
 }
 
-// cut ends the block before a row of a span.
-func (r *reader) cut(span *order.Span, row int) {
-	r.rest.add(span, 0, row)
-	r.full = r.rest
-	r.rest = r.full.next()
-	r.rest.add(span, row, len(span.Marks))
+// cut ends the block before a row of the rest.
+func (r *reader) cut(row int) {
+	old := r.rest
+	full := block{goesOn: old.goesOn, rowsBefore: old.rowsBefore, peersDone: old.peersDone, around: old.around}
+	parts := func(visit func(span *order.Span, cut int)) {
+		left := row
+		for _, span := range old.spans {
+			n := min(left, len(span.Marks))
+			visit(span, n)
+			left -= n
+		}
+	}
+	parts(func(span *order.Span, cut int) { full.add(span, 0, cut) })
+	rest := full.next()
+	parts(func(span *order.Span, cut int) { rest.add(span, cut, len(span.Marks)) })
+	if rest.goesOn {
+		rest.around[0] = lastRows(slices.Concat(full.around[0], full.spans), r.cuts.reach[0])
+		full.around[1] = firstRows(rest.spans, r.cuts.reach[1])
+	}
+	old.around = [2][]*order.Span{} // of full
+	old.release()
+	r.full, r.rest = full, rest
 }
 
 // Bytes that a row takes while a block is made: its places, and a result and a state of each call, and their copies.
@@ -355,6 +486,14 @@ func (b *rows) release() {
 	for _, column := range b.columns {
 		column.Release()
 	}
+}
+
+// made returns the column of a maker.
+func (b *rows) made(ctx context.Context, m maker) (arrow.Array, error) {
+	if b.partitionOf == nil {
+		b.place()
+	}
+	return m.column(ctx, b)
 }
 
 // place numbers the partitions and the peers of the rows.

@@ -117,7 +117,7 @@ func TestFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := arrow.NewSchema(append(slices.Clone(fields), field("sum"), field("first"), field("number")), nil)
+	made := arrow.NewSchema(append(slices.Clone(fields), field("sum"), field("first"), field("number"), field("near")), nil)
 	units := []expr.FrameUnit{"", expr.FrameRows, expr.FrameRange, expr.FrameGroups}
 	starts := []expr.FrameBound{expr.UnboundedPreceding, expr.OffsetPreceding, expr.CurrentRow}
 	ends := []expr.FrameBound{expr.CurrentRow, expr.OffsetFollowing, expr.UnboundedFollowing}
@@ -136,9 +136,18 @@ func TestFrames(t *testing.T) {
 		first := call
 		first.Aggregate, first.Func, first.Window.IgnoreNulls = nil, FirstValue, true
 		number := Call{Func: []Func{RowNumber, Rank, DenseRank}[rng.IntN(3)]}
-		calls := []Call{call, first, number}
+		distance := 1 + rng.Int64N(2)
+		near := Call{Func: []Func{Lag, Lead}[rng.IntN(2)], Args: []int{2, 3}[:distance]}
+		if rng.IntN(3) > 0 { // blocks may end within a partition
+			two := int64(2)
+			near.Distances[0] = &distance
+			if w.Frame == expr.FrameRows {
+				call.Distances, first.Distances = [2]*int64{&two, &two}, [2]*int64{&two, &two}
+			}
+		}
+		calls := []Call{call, first, number, near}
 		if rng.IntN(2) == 0 { // blocks may end within a partition, where the frame ends at the row
-			calls = []Call{call, call, number}
+			calls = []Call{call, call, number, near}
 			if rng.IntN(2) == 0 {
 				calls[0].Window = expr.Window{Frame: units[rng.IntN(2)], Start: expr.UnboundedPreceding, End: expr.CurrentRow}
 				calls[1] = calls[0]
@@ -201,8 +210,19 @@ func check(t *testing.T, seed uint64, rows []row, at int, calls []Call, batch ar
 	if calls[1].Func == "" {
 		first = sum
 	}
-	got := []string{batch.Column(6).ValueStr(i), batch.Column(7).ValueStr(i), batch.Column(8).ValueStr(i)}
-	if want := []string{sum, first, fmt.Sprint(number)}; !slices.Equal(got, want) {
-		t.Fatalf("seed %d, %+v: row %d has %q, want %q", seed, calls[0].Window, at, got, want)
+	there := at + len(calls[3].Args)
+	if calls[3].Func == Lag {
+		there = at - len(calls[3].Args)
+	}
+	near := "(null)"
+	if there >= 0 && there < len(rows) && rows[there].partition == rows[at].partition && rows[there].value != nil {
+		near = fmt.Sprint(*rows[there].value)
+	}
+	var got []string
+	for column := 6; column < 10; column++ {
+		got = append(got, batch.Column(column).ValueStr(i))
+	}
+	if want := []string{sum, first, fmt.Sprint(number), near}; !slices.Equal(got, want) {
+		t.Fatalf("seed %d, %+v, %s: row %d has %q, want %q", seed, calls[0].Window, calls[3].Func, at, got, want)
 	}
 }
