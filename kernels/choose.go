@@ -105,6 +105,8 @@ func (p Plan) WithDefaults(shape *Shape, rows int64, device Properties) Plan {
 		p.Slots = 2*min(p.Groups, max(cut, 1<<12)+beyond) + 64
 	case KernelTwoPhase:
 		p.Slots = p.Groups + 64
+	case KernelBlockRanks:
+		p.Slots = 2 * rows // of the set, however few the groups are
 	default:
 		p.Slots = 2*p.Groups + 64
 	}

@@ -306,6 +306,8 @@ func (p Plan) AggregateScratch(shape *Shape, rows int64, device Properties) int6
 		return layoutScattered(shape, p, rows, device).bytes
 	case KernelTwoPhase:
 		return layoutTwoPhase(shape, p, rows).bytes
+	case KernelBlockRanks:
+		return layoutRanks(p, rows, device).bytes
 	}
 	return shape.TableBytes(p.Slots) + 256
 }

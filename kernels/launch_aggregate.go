@@ -177,6 +177,8 @@ func (q operators) Aggregate(shape *Shape, plan Plan, rows *Rows, into *Groups, 
 		o.aggregateScattered(shape, plan, device, at)
 	case KernelTwoPhase:
 		o.aggregateTwoPhase(shape, plan, at)
+	case KernelBlockRanks:
+		o.aggregateRanks(shape, plan, device, at)
 	case KernelLinear:
 		o.useTable(plan.Slots, at)
 		o.resetTable()

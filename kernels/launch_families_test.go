@@ -7,7 +7,8 @@ import (
 )
 
 // families are the kernels that Choose never picks, but for the sort of row numbers.
-var families = []Kernel{KernelNumbered, KernelSortedColumns, KernelSortedCodes, KernelThreadPrivate, KernelBlockPrivate}
+var families = []Kernel{KernelNumbered, KernelSortedColumns, KernelSortedCodes, KernelThreadPrivate, KernelBlockPrivate,
+	KernelBlockRanks}
 
 // Would catch a family that reads columns, NULLs or keys otherwise than the rest: all folds, with and without NULLs,
 // few groups and more than a private table has slots for.
@@ -71,7 +72,7 @@ func TestColumnRuns(t *testing.T) {
 func TestFamiliesWithoutSlots(t *testing.T) {
 	e := openExecutor(t, 0, "*.cu")
 	in := makeInput(allFolds(8), 2000, 5, false, func(r *rand.Rand, row int) uint64 { return uint64(row % 500) })
-	for _, family := range []Kernel{KernelSortedCodes, KernelThreadPrivate, KernelBlockPrivate} {
+	for _, family := range []Kernel{KernelSortedCodes, KernelThreadPrivate, KernelBlockPrivate, KernelBlockRanks} {
 		plan := Plan{Kernel: family, Groups: 20, Slots: 40}
 		g := allocGroups(t, e, &in.shape, int64(in.count))
 		scratch := e.alloc(t, plan.AggregateScratch(&in.shape, int64(in.count), e.deviceProperties()))

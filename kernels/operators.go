@@ -215,13 +215,17 @@ const (
 	// KernelBlockPrivate: one table per thread block in shared memory, of two slots a group and some more, with one state
 	// a group (there).
 	KernelBlockPrivate
+	// KernelBlockRanks: rows are given ranks by thread blocks of up to 128 keys each, and summed up by rank in shared
+	// memory; where a block has more keys, each row is added to its group in device memory (libcudf, 2026, sections 4
+	// to 8).
+	KernelBlockRanks
 )
 
 var kernelNames = [...]string{
 	KernelShared: "shared", KernelScattered: "scattered", KernelTwoPhase: "two-phase",
 	KernelLinear: "linear", KernelSorted: "sorted",
 	KernelNumbered: "numbered", KernelSortedColumns: "sorted columns", KernelSortedCodes: "sorted codes",
-	KernelThreadPrivate: "thread-private", KernelBlockPrivate: "block-private",
+	KernelThreadPrivate: "thread-private", KernelBlockPrivate: "block-private", KernelBlockRanks: "block ranks",
 }
 
 // Takes returns nil where the family groups rows of a shape, and what it lacks otherwise.
@@ -252,7 +256,7 @@ func (k Kernel) String() string { return kernelNames[k] }
 type Plan struct {
 	Kernel    Kernel
 	Groups    int64 // that the plan was made for
-	Slots     int64 // of the table in device memory
+	Slots     int64 // of the table, or the set, in device memory
 	RadixBits int   // of KernelScattered and KernelNumbered: log2 of their partitions
 	// Seed of their hash. Rows that were scattered by a seed before must get another
 	// seed, or they are all of one partition.

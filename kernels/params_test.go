@@ -19,6 +19,7 @@ func TestParamLayouts(t *testing.T) {
 		sorted   sortLaunch
 		twoPhase twoPhaseLaunch
 		private  privateLaunch
+		ranks    rankLaunch
 		packed   packedLaunch
 		block    Block
 		chunk    snappyChunk
@@ -65,6 +66,7 @@ func TestParamLayouts(t *testing.T) {
 		uintptr(Comoments), uintptr(SumExact), uintptr(MinN), uintptr(MaxN), uintptr(CountDistinct), uintptr(QuantileCont), uintptr(QuantileDisc),
 		unsafe.Sizeof(twoPhase), unsafe.Offsetof(twoPhase.rest), unsafe.Offsetof(twoPhase.numRest),
 		unsafe.Sizeof(private), unsafe.Offsetof(private.tables), unsafe.Offsetof(private.slots), privateThreads,
+		unsafe.Sizeof(ranks), unsafe.Offsetof(ranks.slots), unsafe.Offsetof(ranks.set), unsafe.Offsetof(ranks.ranks), unsafe.Offsetof(ranks.groups), unsafe.Offsetof(ranks.blockRows), unsafe.Offsetof(ranks.blockCounts), unsafe.Offsetof(ranks.tooMany), rankThreads, blockRanks, slotsAtOnce,
 		unsafe.Sizeof(packed), unsafe.Offsetof(packed.reciprocal), unsafe.Offsetof(packed.maxCarries), unsafe.Offsetof(packed.buckets), unsafe.Offsetof(packed.shift),
 		carryBytes, packedHeaderBytes, bucketSlots, packedSteps,
 		uintptr(BlockBytes), unsafe.Offsetof(block.To), unsafe.Offsetof(block.Bytes), unsafe.Offsetof(block.Size), unsafe.Offsetof(block.FirstChunk),

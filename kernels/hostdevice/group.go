@@ -42,7 +42,7 @@ func findGroups(keys []byte, keyBytes, count, limit int) (gids []int, groups []b
 func groupsMax(plan kernels.Plan) int {
 	switch plan.Kernel {
 	case kernels.KernelShared, kernels.KernelLinear, kernels.KernelTwoPhase, kernels.KernelSortedCodes,
-		kernels.KernelThreadPrivate, kernels.KernelBlockPrivate:
+		kernels.KernelThreadPrivate, kernels.KernelBlockPrivate, kernels.KernelBlockRanks:
 		if plan.Slots > 0 {
 			return int(plan.Slots)
 		}

@@ -17,6 +17,7 @@ const (
 	SGBDE   = "SGB-DE-TR"
 	SPEGA   = "SP-EGA"
 	LPHGA   = "LPHGA"
+	Libcudf = "libcudf"
 	Chosen  = "mpga's choice"
 	DuckDB  = "DuckDB"
 	MPEGA   = "mp-ega"

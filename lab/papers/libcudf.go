@@ -1,8 +1,11 @@
 package papers
 
-import "github.com/mpga/mpga/app/chart"
+import (
+	"fmt"
+	"slices"
 
-import "fmt"
+	"github.com/mpga/mpga/app/chart"
+)
 
 // LibcudfBlockGroups is the most groups that a block of libcudf has in shared memory.
 const LibcudfBlockGroups = 128
@@ -15,6 +18,8 @@ var libcudfFigures = []*Figure{
 			{text: "mpga's time differs by less than 1.4 times between neighbouring numbers of groups",
 				paper: "an edge at 128 groups",
 				timed: true, test: noCliff},
+			{text: "libcudf's time rises where a block meets more groups", paper: "a slower path",
+				timed: true, test: edgeOfBlock},
 		}},
 	{Paper: "000", Name: "init", Section: "5, phases 1 and 3; 7", Title: "A set of two slots a row, for three groups",
 		Claim: "Emptying and scanning a set of two slots for each row takes 4.1 and 3.4 ms of 1e8 rows, however few " +
@@ -22,6 +27,8 @@ var libcudfFigures = []*Figure{
 		claims: []claim{
 			{text: "tables by groups take less memory than two slots a row", paper: "800 MB", test: lessMemory},
 			{text: "mpga's choice for 3 groups beats a table of two slots a row", timed: true, test: chosenBeatsSet},
+			{text: "emptying and scanning the set take a quarter of libcudf's time or more", paper: "43% of 17.5 ms",
+				timed: true, test: setShare},
 		}},
 }
 
@@ -38,6 +45,39 @@ func noCliff(r *Result) finding {
 	}
 	return finding{ours: fmt.Sprintf("%s times at most", number(worst)), holds: worst < 1.4,
 		why: "at " + number(at.X) + " groups"}
+}
+
+// edgeOfBlock tests whether libcudf takes longer for the next number of groups than for as many as a block has room for.
+func edgeOfBlock(r *Result) finding {
+	s := r.Series(0, Libcudf)
+	if s == nil {
+		return finding{lacking: Libcudf}
+	}
+	i := slices.IndexFunc(s.Points, func(p chart.Point) bool { return p.X > LibcudfBlockGroups })
+	if i < 1 {
+		return finding{lacking: Libcudf + " on both sides of the edge"}
+	}
+	in, beyond := s.Points[i-1], s.Points[i]
+	return finding{ours: fmt.Sprintf("%s times from %s to %s groups", number(beyond.Y/in.Y), number(in.X), number(beyond.X)),
+		holds: beyond.Y > in.Y}
+}
+
+// setShare tests which part of libcudf's time a set of two slots a row takes that a small set does not.
+func setShare(r *Result) finding {
+	p := r.first(0)
+	if p == nil {
+		return finding{lacking: "times"}
+	}
+	set, hasSet := p.Named(SetName)
+	small, hasSmall := p.Named(SmallSetName)
+	switch {
+	case !hasSet:
+		return finding{lacking: SetName}
+	case !hasSmall:
+		return finding{lacking: SmallSetName}
+	}
+	share := 1 - small/set
+	return finding{ours: fmt.Sprintf("%s%% of %s ms", number(100*share), number(set)), ratio: share / (7.5 / 17.5), holds: share >= .25}
 }
 
 func lessMemory(r *Result) finding {
@@ -77,5 +117,8 @@ func setAndChosen(p *chart.Panel) (set, chosen float64, lacking string) {
 	return set, chosen, lacking
 }
 
-// SetName is the table of two slots a row in the figure init.
-const SetName = "two slots a row"
+// The sets of libcudf in the figure init: the text's, and one with room for the groups.
+const (
+	SetName      = "libcudf, two slots a row"
+	SmallSetName = "libcudf, 64 slots"
+)

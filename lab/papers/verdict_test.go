@@ -137,7 +137,7 @@ func panelsOf(panels ...chart.Panel) *Result { return &Result{Figure: &Figure{},
 // Would catch a claim that holds by points which break it, that differs by points which hold it, or that has a verdict
 // without the points that decide it.
 func TestClaims(t *testing.T) {
-	tables := []string{Chosen, SetName}
+	tables := []string{Chosen, SetName, SmallSetName}
 	loads := func(fullest, low, high []chart.Point) *Result {
 		return panelsOf(chart.Panel{X: chart.Axis{Names: []string{".3 to .5", ".6 to .8"}}, Series: []*chart.Series{
 			{Name: "fullest table", Points: fullest}, {Name: "LFmin", Points: low}, {Name: "LFmax", Points: high}}})
@@ -196,6 +196,15 @@ func TestClaims(t *testing.T) {
 		{"a cliff up", noCliff, panelsOf(panelOf(Chosen, points(64, 1, 128, 1.5))), Differs},
 		{"a cliff down", noCliff, panelsOf(panelOf(Chosen, points(64, 1.5, 128, 1))), Differs},
 		{"one number of groups", noCliff, panelsOf(panelOf(Chosen, points(64, 1))), Unmeasured},
+
+		{"an edge", edgeOfBlock, panelsOf(panelOf(Libcudf, points(120, 1, 128, 2, 136, 2.1))), Holds},
+		{"no edge", edgeOfBlock, panelsOf(panelOf(Libcudf, points(128, 2, 136, 2))), Differs},
+		{"nothing beyond the edge", edgeOfBlock, panelsOf(panelOf(Libcudf, points(120, 2, 128, 2))), Unmeasured},
+		{"nothing before the edge", edgeOfBlock, panelsOf(panelOf(Libcudf, points(136, 2))), Unmeasured},
+		{"a large share", setShare, panelsOf(panelOf("time", points(1, 4, 2, 3), tables...)), Holds},
+		{"a small share", setShare, panelsOf(panelOf("time", points(1, 4, 2, 3.1), tables...)), Differs},
+		{"no small set", setShare, panelsOf(panelOf("time", points(1, 4), tables...)), Unmeasured},
+		{"no large set", setShare, panelsOf(panelOf("time", points(2, 4), tables...)), Unmeasured},
 
 		{"less memory", lessMemory, panelsOf(chart.Panel{}, panelOf("memory", points(0, 1, 1, 800), tables...)), Holds},
 		{"more memory", lessMemory, panelsOf(chart.Panel{}, panelOf("memory", points(0, 801, 1, 800), tables...)), Differs},

@@ -9,6 +9,7 @@
 #include "../../params_packed.h"
 #include "../../params_pages.h"
 #include "../../params_private.h"
+#include "../../params_ranks.h"
 #include "../../params_sorted.h"
 #include "../../params_strings.h"
 #include "../../params_two_phase.h"
@@ -36,6 +37,7 @@ extern "C" __global__ void layout(u64* out) {
       kComoments, kSumExact, kMinN, kMaxN, kCountDistinct, kQuantileCont, kQuantileDisc,
       sizeof(TwoPhaseLaunch), offsetof(TwoPhaseLaunch, rest), offsetof(TwoPhaseLaunch, num_rest),
       sizeof(PrivateLaunch), offsetof(PrivateLaunch, tables), offsetof(PrivateLaunch, slots), kPrivateThreads,
+      sizeof(RankLaunch), offsetof(RankLaunch, slots), offsetof(RankLaunch, set), offsetof(RankLaunch, ranks), offsetof(RankLaunch, groups), offsetof(RankLaunch, block_rows), offsetof(RankLaunch, block_counts), offsetof(RankLaunch, too_many), kRankThreads, kRanks, kSlotsAtOnce,
       sizeof(PackedLaunch), offsetof(PackedLaunch, reciprocal), offsetof(PackedLaunch, max_carries), offsetof(PackedLaunch, buckets), offsetof(PackedLaunch, shift),
       sizeof(Carry), sizeof(PackedHeader), kBucketSlots, kPackedSteps,
       sizeof(Block), offsetof(Block, to), offsetof(Block, bytes), offsetof(Block, size), offsetof(Block, first_chunk),

@@ -35,6 +35,7 @@ var systems = []system{
 	{papers.SGBDE, kernels.KernelSortedCodes, inFamilies},
 	{papers.SPEGA, kernels.KernelTwoPhase, inEGA},
 	{papers.LPHGA, kernels.KernelLinear, inFamilies | inHashSort | inEGA | inCliff},
+	{papers.Libcudf, kernels.KernelBlockRanks, inCliff},
 	{papers.PlaceGlobal, kernels.KernelLinear, inPlacement},
 	{papers.PlaceShared, kernels.KernelShared, inPlacement},
 	{papers.PlaceBlock, kernels.KernelBlockPrivate, inPlacement},
