@@ -70,8 +70,11 @@ func TestRankedFolds(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("key=%d/shape=%d/groups=%d", keyBytes, i, groups), func(t *testing.T) {
-					in := makeInput(shape, 6000, uint64(i), i%2 == 1, func(r *rand.Rand, _ int) uint64 { return uint64(r.IntN(groups)) })
-					if s, tooMany := runRanks(t, e, in, 0, int64(in.count), uint64(i)); s.Overflow != 0 || tooMany != (groups > blockRanks) {
+					in := makeInput(shape, 4300, uint64(i), i%2 == 1, func(r *rand.Rand, _ int) uint64 {
+						return uint64(r.IntN(groups))
+					})
+					s, tooMany := runRanks(t, e, in, 0, int64(in.count), uint64(i))
+					if s.Overflow != 0 || tooMany != (groups > blockRanks) {
 						t.Errorf("status %+v, too many keys %t", s, tooMany)
 					}
 				})
@@ -85,7 +88,7 @@ func TestRankedFolds(t *testing.T) {
 func TestRankedOverflow(t *testing.T) {
 	e := openExecutor(t, 0, "rank_*.cu")
 	for _, groups := range []int{100, 900} {
-		in := makeInput(allFolds(8), 6000, 1, false, func(_ *rand.Rand, row int) uint64 { return uint64(row % groups) })
+		in := makeInput(allFolds(8), 4300, 1, false, func(_ *rand.Rand, row int) uint64 { return uint64(row % groups) })
 		for _, capacity := range []int64{0, 1, int64(groups) - 1} {
 			s, _ := runRanks(t, e, in, 0, capacity, 1)
 			if s.Groups != uint64(groups) || int64(s.Overflow) != int64(groups)-capacity {

@@ -2,7 +2,8 @@
 // values: ranks.cuh.
 //
 //   launch  any grid; whole warps
-//   reads   set, rows    writes  groups (numbers), launch.groups; status: groups, rows, overflow (groups that found no room)
+//   reads   set, rows
+//   writes  groups (numbers), launch.groups; status: groups, rows, overflow (groups that found no room)
 #include "ranks.cuh"
 #include "state.cuh"
 
@@ -31,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(512) rank_groups(const __grid_const
 #pragma unroll 1
   for (u64 tile = u64(blockIdx.x) * blockDim.x; tile < vectors; tile += threads) {
     const u64 at = tile + threadIdx.x;
-    const uint4 four = at < vectors ? reinterpret_cast<const uint4*>(p.set)[at] : make_uint4(kNoRow, kNoRow, kNoRow, kNoRow);
+    uint4 four = make_uint4(kNoRow, kNoRow, kNoRow, kNoRow);
+    if (at < vectors) four = reinterpret_cast<const uint4*>(p.set)[at];
     const u32 rows[kSlotsAtOnce] = {four.x, four.y, four.z, four.w};
     u32 taken = 0;
 #pragma unroll

@@ -4,8 +4,8 @@
 //   launch  the grid of rank_rows; kRankThreads threads; shared: kRanks states of the program
 //   reads   rows, ranks, groups (numbers), block_rows, block_counts, too_many; status: overflow    writes  launch.groups
 //
-// Does nothing where rows have no ranks, or rows or groups found no room. A multiprocessor has as many blocks at work as of
-// rank_rows.
+// Does nothing where rows have no ranks, or rows or groups found no room. A multiprocessor has as many blocks at work as
+// of rank_rows.
 #include "programs.cuh"
 #include "ranks.cuh"
 

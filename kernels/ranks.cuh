@@ -1,13 +1,13 @@
-// The group-by of libcudf (Inside RAPIDS libcudf, 2026, sections 4 to 8). Sets hold numbers of rows, and keys stay in the
-// input:
+// The group-by of libcudf (Inside RAPIDS libcudf, 2026, sections 4 to 8). Sets hold numbers of rows, and keys stay in
+// the input:
 //
 //   rank_rows -> rank_globally -> rank_groups -> rank_sums or rank_merge -> rank_export
 //
 // rank_rows gives each row the rank of its key among the keys of its block, at most kRanks, and brings a row of each of
 // the block's keys to the global set. Then rank_groups scans the set and numbers the groups, and rank_sums accumulates
 // rows by rank in shared memory; each block merges its states into those of the groups. If any block meets more keys,
-// rank_globally brings all rows to the global set, and rank_merge merges row by row. The text's host chooses between the
-// two ways; here kernels see for themselves which way it is, so that the host waits for none.
+// rank_globally brings all rows to the global set, and rank_merge merges row by row. The text's host chooses between
+// the two ways; here kernels see for themselves which way it is, so that the host waits for none.
 #ifndef MPGA_KERNELS_RANKS_CUH
 #define MPGA_KERNELS_RANKS_CUH
 

@@ -48,8 +48,8 @@ const (
 	// Chen: one table with linear probing, of 2.6 times the groups that random triples of rows tell, begun again with
 	// more slots where three quarters of it are taken (Chen, Cui, Kiran, Patterson, 2019, section 3).
 	Chen
-	// Libcudf: ranks of up to 128 keys a thread block, which rows are summed up by in shared memory, and a set of two slots
-	// a row; where a block has more keys, one atomic operation a row (Inside RAPIDS libcudf, 2026).
+	// Libcudf: ranks of up to 128 keys a thread block, which rows are summed up by in shared memory, and a set of two
+	// slots a row; where a block has more keys, one atomic operation a row (Inside RAPIDS libcudf, 2026).
 	Libcudf
 	// Global: one table in device memory, half full if the groups are as many as expected; filled again with a
 	// slot for every row and more, if they are not (there, section 4).

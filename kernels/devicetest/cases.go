@@ -201,7 +201,7 @@ func Cases(rows int) []Case {
 	add(Case{Shape: wideShape(), Rows: rows / 8, Groups: rows / 16}, "widest shape, many groups")
 	// As many rows as a block's table has room for if the upper halves of sums are not in it.
 	add(Case{Shape: sumShape(4), Rows: 15_000, Groups: 9_000, Extreme: true}, "sums beyond a block's table, extreme")
-	// As many keys as a block of KernelBlockRanks has room for, and one more, where each block takes several tiles of rows.
+	// As many keys as a block of KernelBlockRanks has room for, and one more, in several tiles of rows of a block.
 	for _, groups := range []int{128, 129} {
 		add(Case{Shape: sumShape(4), Rows: 6 * rows, Groups: groups, Extreme: true}, "%d keys for each block", groups)
 		add(Case{Shape: mixedShape(16), Rows: 6 * rows, Groups: groups, Nulls: 0.1}, "%d wide keys for each block", groups)

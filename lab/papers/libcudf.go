@@ -47,7 +47,7 @@ func noCliff(r *Result) finding {
 		why: "at " + number(at.X) + " groups"}
 }
 
-// edgeOfBlock tests whether libcudf takes longer for the next number of groups than for as many as a block has room for.
+// edgeOfBlock tests whether libcudf takes longer for the first number of groups that a block has no room for.
 func edgeOfBlock(r *Result) finding {
 	s := r.Series(0, Libcudf)
 	if s == nil {
@@ -58,8 +58,9 @@ func edgeOfBlock(r *Result) finding {
 		return finding{lacking: Libcudf + " on both sides of the edge"}
 	}
 	in, beyond := s.Points[i-1], s.Points[i]
-	return finding{ours: fmt.Sprintf("%s times from %s to %s groups", number(beyond.Y/in.Y), number(in.X), number(beyond.X)),
-		holds: beyond.Y > in.Y}
+	times := beyond.Y / in.Y
+	return finding{ours: fmt.Sprintf("%s times from %s to %s groups", number(times), number(in.X), number(beyond.X)),
+		holds: times > 1}
 }
 
 // setShare tests which part of libcudf's time a set of two slots a row takes that a small set does not.
@@ -77,7 +78,8 @@ func setShare(r *Result) finding {
 		return finding{lacking: SmallSetName}
 	}
 	share := 1 - small/set
-	return finding{ours: fmt.Sprintf("%s%% of %s ms", number(100*share), number(set)), ratio: share / (7.5 / 17.5), holds: share >= .25}
+	return finding{ours: fmt.Sprintf("%s%% of %s ms", number(100*share), number(set)), ratio: share / .43,
+		holds: share >= .25}
 }
 
 func lessMemory(r *Result) finding {
