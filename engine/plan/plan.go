@@ -119,12 +119,13 @@ type Query struct {
 	used   []Rule      // by the statement
 	text   *sql.Select // the statement as it was given
 
-	setsInParts bool               // Options.SetsInParts
-	statement   *logical.Statement // its names looked up
-	root        readerNode         // the rows of the result
-	zone        string             // Options.TimeZone
-	once        string             // a table that it reads, and that can be read once; "" of none
-	conditions  []*condition       // of all nodes, to be released
+	setsInParts bool                  // Options.SetsInParts
+	statement   *logical.Statement    // its names looked up
+	root        readerNode            // the rows of the result
+	zone        string                // Options.TimeZone
+	once        string                // a table that it reads, and that can be read once; "" of none
+	read        map[scan.Source][]int // places of the columns that it reads, by table
+	conditions  []*condition          // of all nodes, to be released
 }
 
 // Prepare looks up the names of a statement, opens the files that the statement reads, and gives
@@ -222,7 +223,7 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		}
 	}
 	if err == nil {
-		q.used = used
+		q.used, q.read = used, rules.ColumnsRead(root)
 		p.noteLimited(root, false)
 		q.root, err = p.reader(root)
 	}
@@ -295,6 +296,9 @@ func checkOnce(n logical.Node, read map[any]bool, isStep bool) error {
 // ReadsOnce returns the name of a table that the statement reads, and that can be read once, as standard input can; ""
 // of none.
 func (q *Query) ReadsOnce() string { return q.once }
+
+// ColumnsRead returns the places of the columns that the statement reads of a table, ascending.
+func (q *Query) ColumnsRead(table scan.Source) []int { return q.read[table] }
 
 // Schema returns the columns of the result.
 func (q *Query) Schema() *arrow.Schema { return nested.InZone(nested.Schema(q.root.schema()), q.zone) }

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -24,7 +25,7 @@ func (r *run) makeLeaves() (list []*node) {
 	base := []any{stateFormat, r.meaningHash, r.partitions, r.query}
 	for i, t := range r.tables {
 		if t.Read == readParts || t.Read == readWhole {
-			base = append(base, i, t.Read, t.Known.Schema)
+			base = append(base, i, t.Read, t.meaning())
 		}
 		if t.Read == readWhole {
 			base = append(base, t.Files)
@@ -439,7 +440,7 @@ func (t *table) only(f file, segment int) *table {
 	return &part
 }
 
-// open opens some files of a table, which must have the columns that the table had.
+// open opens some files of a table by the columns that the table had; errOutdated where it has others now.
 func (r *run) open(ctx context.Context, t *table, files ...file) (scan.Source, error) {
 	names := make([]string, len(files))
 	for i, f := range files {
@@ -455,13 +456,15 @@ func (r *run) open(ctx context.Context, t *table, files ...file) (scan.Source, e
 	}
 	fresh := t.scan
 	fresh.Known = nil
-	if _, known, otherErr := dataset.OpenKnown(ctx, all, fresh); otherErr == nil {
-		if other := r.checkColumns(names, t.Known, known); other != nil {
-			return nil, other
-		}
+	_, known, otherErr := dataset.OpenKnown(ctx, all, fresh)
+	if otherErr == nil && !r.asksColumns && !bytes.Equal(known.Schema, t.Known.Schema) {
+		return nil, errOutdated
 	}
 	return nil, err
 }
+
+// errOutdated marks new files with other columns than the table had: what it has now is to be asked of all files.
+var errOutdated = errors.New("the table has other columns")
 
 // takeBack removes the packs of a run that has failed, which no manifest names.
 func (r *run) takeBack() {

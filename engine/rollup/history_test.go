@@ -65,7 +65,7 @@ var statements = []string{
 		GROUP BY ROLLUP (name, s) ORDER BY ALL`,
 	`SELECT k % 3 AS r, s, grouping(s) AS g, median(v) AS m, list(v) AS l FROM t WHERE k > 7
 		GROUP BY GROUPING SETS ((1, s), (s), ()) ORDER BY 1, 2, 3`,
-	"SELECT k, sum(v) AS sv, first(s) AS f FROM (SELECT * FROM t UNION ALL SELECT * FROM u) GROUP BY k ORDER BY k",
+	"SELECT k, sum(v) AS sv, first(s) AS f FROM (SELECT k, v, s FROM t UNION ALL SELECT * FROM u) GROUP BY k ORDER BY k",
 	"WITH x AS (SELECT k, sum(v) AS sv FROM t GROUP BY k) SELECT max(sv), min(sv), count(*) FROM x",
 	"SELECT k, n, sum(n) OVER (ORDER BY k) AS running FROM (SELECT k, count(*) AS n FROM t GROUP BY k) ORDER BY k",
 }
@@ -104,7 +104,9 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 	}
 	h.writeSmall()
 	h.writeFile("u", h.newName())
-	if h.kind == ".parquet" && rng.IntN(2) == 0 {
+	isLake := h.kind == ".parquet" && rng.IntN(2) == 0
+	h.opt.Scan.UnionByName = !isLake && rng.IntN(2) == 0
+	if isLake {
 		h.opt.Output = filepath.Join(h.dir, "out.csv") // a full run alone knows, by WHERE, where no value is NULL
 		h.lake = &deltaTable{dir: filepath.Join(h.dir, "t"), files: map[string]*deltaFile{}}
 		h.changeLake()
@@ -118,11 +120,24 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 
 func (h *history) newName() string { return fmt.Sprintf("%03d%s", h.rng.IntN(1000), h.kind) }
 
-// writeFile writes a file of a table, and returns how many rows it has: a row is k, v, s. Half of the files have values
+// writeFile writes a file of a table, and returns how many rows it has: a row is k, v, s, and where columns go by their
+// names perhaps w, which no statement reads, of one type or another, before them or behind. Half of the files have values
 // of all kinds.
 func (h *history) writeFile(table, name string) (rows int) {
 	var b strings.Builder
-	b.WriteString("k,v,s\n0,0.25,x\n") // the types of the columns are the same in all files
+	before, behind := [2]string{}, [2]string{} // the name, and the value
+	if h.opt.Scan.UnionByName && table == "t" && h.lake == nil {
+		w := [2]string{"w", []string{"1", "0.5", "text"}[h.rng.IntN(3)]}
+		switch h.rng.IntN(3) {
+		case 0:
+			before = [2]string{w[0] + ",", w[1] + ","}
+		case 1:
+			behind = [2]string{"," + w[0], "," + w[1]}
+		}
+	}
+	line := func(text string) { b.WriteString(before[1] + text + behind[1] + "\n") }
+	b.WriteString(before[0] + "k,v,s" + behind[0] + "\n")
+	line("0,0.25,x") // the types of these columns are the same in all files
 	isPlain := h.rng.IntN(2) == 0
 	rows = 1 + h.rng.IntN(12)
 	for range rows - 1 {
@@ -133,7 +148,7 @@ func (h *history) writeFile(table, name string) (rows int) {
 		} else if h.rng.IntN(4) == 0 {
 			k, v = "", []string{"", "nan", "-0.0", "1e300", "-inf", "5e-324"}[h.rng.IntN(6)]
 		}
-		fmt.Fprintf(&b, "%s,%s,%s\n", k, v, s)
+		line(k + "," + v + "," + s)
 	}
 	path := filepath.Join(table, name)
 	if h.kind == ".csv" {
@@ -151,10 +166,16 @@ func (h *history) writeFile(table, name string) (rows int) {
 func (h *history) appendTo(path string) {
 	text, err := os.ReadFile(path)
 	check(h.t, err)
-	more := ""
+	more, form := "", "%d,%v,%s\n"
+	switch {
+	case bytes.HasPrefix(text, []byte("w,")):
+		form = "1," + form
+	case bytes.HasPrefix(text, []byte("k,v,s,w")):
+		form = "%d,%v,%s,1\n"
+	}
 	for range h.rng.IntN(4) {
 		s := []string{"a", "\"x\ny\"", "\"\"\"\""}[h.rng.IntN(3)]
-		more += fmt.Sprintf("%d,%v,%s\n", h.rng.IntN(9), float64(h.rng.IntN(1000))/64, s)
+		more += fmt.Sprintf(form, h.rng.IntN(9), float64(h.rng.IntN(1000))/64, s)
 	}
 	if h.rng.IntN(3) == 0 {
 		more = strings.TrimSuffix(more, "\n")
@@ -243,7 +264,7 @@ func (h *history) write(statement string, opt plan.Options, path string) error {
 // full returns what a run over all files writes.
 func (h *history) full() ([]byte, error) {
 	path := filepath.Join(h.dir, "full"+filepath.Ext(h.opt.Output))
-	if err := h.write(h.opt.Statement, plan.Options{Tables: h.opt.Tables, Deterministic: true}, path); err != nil {
+	if err := h.write(h.opt.Statement, plan.Options{Tables: h.opt.Tables, Scan: h.opt.Scan, Deterministic: true}, path); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)

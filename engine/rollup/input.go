@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/internal/redact"
@@ -30,7 +32,24 @@ func (f file) same(other file) bool { return f.Same(other.Identity) && f.Changed
 type table struct {
 	input
 	scan   dataset.Options
-	source scan.Source // of the plan; nothing reads it
+	named  []string      // what the statement names: patterns
+	source scan.Source   // of the plan; nothing reads it
+	reads  []arrow.Field // columns that the statement reads, in the order of the table
+}
+
+// meaning returns what the parts of the table are made of besides its files: the columns that the statement reads.
+func (t *table) meaning() []string {
+	var list []string
+	for _, f := range t.reads {
+		list = append(list, fmt.Sprintf("%q %s %v", f.Name, f.Type, f.Nullable))
+	}
+	if t.Known.Lake != nil {
+		reads := func(name string) bool {
+			return slices.ContainsFunc(t.reads, func(f arrow.Field) bool { return f.Name == name })
+		}
+		list = append(list, t.Known.Lake.ColumnsMeaning(reads))
+	}
+	return list
 }
 
 // bytes returns the bytes of the files.

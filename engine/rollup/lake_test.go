@@ -23,6 +23,8 @@ type deltaTable struct {
 	version int
 	files   map[string]*deltaFile // of the last version, by name
 	names   int                   // files that were ever written: none is written twice
+	isWide  bool                  // the table has a column more, which its files lack
+	wasWide bool                  // isWide of the last version
 }
 
 // deltaFile is a data file of a table.
@@ -75,7 +77,14 @@ func vectorText(rows []int) (text string, size int) {
 func (d *deltaTable) commit(t *testing.T, before map[string]*deltaFile) {
 	var actions []string
 	if d.version == 0 {
-		actions = append(actions, deltaProtocol, fmt.Sprintf(deltaColumns, deltaSchema))
+		actions = append(actions, deltaProtocol)
+	}
+	if d.version == 0 || d.isWide != d.wasWide {
+		schema := deltaSchema
+		if d.isWide {
+			schema = strings.Replace(schema, "[{", `[{"name":"w","type":"long","nullable":true,"metadata":{}},{`, 1)
+		}
+		d.wasWide, actions = d.isWide, append(actions, fmt.Sprintf(deltaColumns, schema))
 	}
 	action := func(of string, path string, f *deltaFile) string {
 		values := map[string]any{"path": path, "size": 1, "modificationTime": 1, "dataChange": true, "partitionValues": map[string]string{}}
@@ -138,6 +147,8 @@ func (h *history) changeLake() {
 			delete(d.files, names[h.rng.IntN(len(names))])
 		case n < 9: // compaction
 			h.compact(names[:min(2, len(names))])
+		case h.rng.IntN(2) == 0:
+			d.isWide = !d.isWide
 		default:
 			h.writeSmall()
 		}

@@ -166,6 +166,7 @@ type run struct {
 	meaningHash string
 	statement   *sql.Select
 	tables      []*table // in the order in which the statement opens them
+	asksColumns bool     // what columns tables have is asked of all files, and not of the state
 	differences []difference
 	stem        int // the number of the first table that has a part for each file
 	query       query.Query
@@ -220,6 +221,16 @@ func (r *run) locked(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	err = r.work(ctx)
+	if errors.Is(err, errOutdated) {
+		r.asksColumns, r.report, r.written, r.made = true, Report{}, nil, nil
+		err = r.work(ctx)
+	}
+	return err
+}
+
+// work makes the parts that the state lacks, the state, and the output.
+func (r *run) work(ctx context.Context) error {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
@@ -300,6 +311,9 @@ func (r *run) setNodes() error {
 				r.dir.Root, r.before.Version, r.before.Query.String(), r.query.String(), r.dir.remedy())
 		}
 		if err != nil {
+			return r.explainColumns(err)
+		}
+		if err := r.renumber(); err != nil {
 			return err
 		}
 		for i := range r.before.Parts {
@@ -322,6 +336,29 @@ func (r *run) setNodes() error {
 	r.isNewest = r.newest()
 	r.leaves = r.makeLeaves()
 	r.roots = tree(r.leaves)
+	return nil
+}
+
+// renumber has what parts say of columns say it of the places that these have now.
+func (r *run) renumber() error {
+	for i, t := range r.tables {
+		before, err := r.columnsBefore(i)
+		if err != nil {
+			return err
+		}
+		now := t.source.Schema()
+		if before.Equal(now) {
+			continue
+		}
+		for k := range r.before.Parts {
+			full := &r.before.Parts[k].Full[i]
+			for n, c := range *full {
+				places := now.FieldIndices(before.Field(c).Name)
+				(*full)[n] = append(places, -1)[0]
+			}
+			*full = slices.DeleteFunc(*full, func(c int) bool { return c < 0 })
+		}
+	}
 	return nil
 }
 

@@ -316,7 +316,7 @@ func TestRefusals(t *testing.T) {
 		return len(files)
 	}
 	before := packs()
-	refused("other columns", ErrOther, "column 2 was v of the type int64, and is v of the type float64", func(*Options) {})
+	refused("other columns", ErrOther, "v was of the type int64, and is of the type float64", func(*Options) {})
 	if packs() != before {
 		t.Errorf("%d packs of a run that failed", packs()-before)
 	}
@@ -327,6 +327,36 @@ func TestRefusals(t *testing.T) {
 	check(t, err)
 	if r.FilesRead != 4 || r.Generation != 3 {
 		t.Errorf("after a rebuild: %+v", r)
+	}
+}
+
+// Would catch an output that is refused when its state is made: a run that nobody can use, whose next does less than it
+// says.
+func TestOutputRefused(t *testing.T) {
+	eng := open(t, vfs.OS, 1)
+	for _, c := range []struct {
+		name, output, text string
+		layout             sink.Options
+	}{
+		{"a folder that stays", "t", "replace it", sink.Options{Format: sink.CSV, Manifest: true}},
+		{"a folder of others", "t", "is no part of such an output", sink.Options{Format: sink.CSV, Manifest: true, Overwrite: true}},
+		{"no folder", "nowhere/out.csv", "nowhere does not exist", sink.Options{}},
+		{"a column that is not there", "out", "day", sink.Options{Format: sink.CSV, PartitionBy: []string{"day"}}},
+		{"a folder with the name of a file", "t", "is a directory", sink.Options{Format: sink.CSV}},
+	} {
+		o := daily(t, vfs.OS, dailySum, 2)
+		dir := filepath.Dir(o.State)
+		check(t, os.Rename(filepath.Join(dir, "t"), filepath.Join(dir, "days")))
+		check(t, os.CopyFS(filepath.Join(dir, "t"), os.DirFS(filepath.Join(dir, "days"))))
+		o.Tables = map[string]plan.Table{"t": {Files: []string{filepath.Join(dir, "days")}}}
+		o.Output, o.Layout = filepath.Join(dir, c.output), c.layout
+		_, err := Run(t.Context(), eng, o)
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.text)
+		}
+		if _, err := os.Stat(o.State); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: there is a state: %v", c.name, err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/dataset"
+	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/rowdata"
@@ -109,9 +111,15 @@ func (r *run) plan(ctx context.Context) (err error) {
 	r.tables, r.report.LeftOut = nil, 0
 	q, err := r.prepareBy(ctx, r.addTable)
 	if err != nil {
-		return err
+		return r.explainColumns(err)
 	}
 	defer q.Close()
+	if err := r.setColumns(q); err != nil {
+		return err
+	}
+	if err := r.checkOutput(q.Schema()); err != nil {
+		return err
+	}
 	division, err := q.Divide(r.sizeOf, r.WholeBytes)
 	switch {
 	case err != nil:
@@ -159,7 +167,7 @@ func (r *run) checkStatement() error {
 // addTable lists the files of a table that the statement opens. No file is opened where the state knows the columns.
 func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Options) (scan.Source, error) {
 	number := len(r.tables)
-	t := &table{scan: opt}
+	t := &table{scan: opt, named: patterns}
 	t.scan.CSV.Rejects, t.scan.FS, t.scan.Budget = nil, r.FS, r.eng.Budget()
 	names, err := r.namesOf(patterns)
 	if err != nil {
@@ -196,22 +204,14 @@ func (r *run) addTable(ctx context.Context, patterns []string, opt dataset.Optio
 	if err := r.setSegments(t, before); err != nil {
 		return nil, err
 	}
-	if was != nil && !isLake {
-		d := compare(before, t.Files)
-		if len(d.changed)+len(d.grown)+len(d.gone) == 0 {
-			t.Known = was.Known
-			if opt.Readers != nil { // else these are options of this table alone
-				opt.Readers.AddUnopened()
-			}
+	if was != nil && !isLake && !r.asksColumns && t.keepsColumns(ctx, was) {
+		t.Known = was.Known
+		if opt.Readers != nil { // else these are options of this table alone
+			opt.Readers.AddUnopened()
 		}
 	}
 	if t.Known == nil {
 		if _, t.Known, err = dataset.OpenKnown(ctx, names, t.scan); err != nil {
-			return nil, err
-		}
-	}
-	if was != nil {
-		if err := r.checkColumns(names, was.Known, t.Known); err != nil {
 			return nil, err
 		}
 	}
@@ -240,38 +240,118 @@ func (r *run) namesOf(patterns []string) (names []string, err error) {
 	return names, nil
 }
 
-// checkColumns refuses a table that has other columns than it had.
-func (r *run) checkColumns(names []string, was, is *dataset.Known) error {
-	if bytes.Equal(was.Schema, is.Schema) {
-		return nil
+// keepsColumns says whether a table has the columns that it had, as far as that shows without all files being opened: to
+// its files some were added that neither come first, whose columns the table has, nor give it columns by UnionByName.
+// Where they are of other types, opening them tells.
+func (t *table) keepsColumns(ctx context.Context, was *input) bool {
+	d := compare(was.Files, t.Files)
+	switch {
+	case len(d.changed)+len(d.grown)+len(d.gone) > 0:
+		return false
+	case len(d.added) == 0:
+		return true
+	case d.added[0] == t.Files[0].Path:
+		return false
+	case !t.scan.UnionByName:
+		return true
 	}
-	before, err := was.Columns()
+	before, err := was.Known.Columns()
 	if err != nil {
-		return err
+		return false
 	}
-	now, err := is.Columns()
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: the columns of %s are not what they were: %s; %s", ErrOther, strings.Join(names, ", "),
-		differenceOf(before, now), r.dir.remedy())
+	added, _, err := dataset.OpenKnown(ctx, d.added, t.scan)
+	return err == nil && !slices.ContainsFunc(added.Schema().Fields(), func(f arrow.Field) bool {
+		return !before.HasField(f.Name)
+	})
 }
 
-// differenceOf says in what the columns of a table differ.
-func differenceOf(before, now *arrow.Schema) string {
-	for i, f := range before.Fields() {
-		if i >= now.NumFields() {
-			return fmt.Sprintf("%s has gone", f.Name)
+// setColumns notes which columns the statement reads, and refuses a table in which one of them is not what it was.
+func (r *run) setColumns(q *plan.Query) error {
+	for i, t := range r.tables {
+		now := t.source.Schema()
+		t.reads = nil
+		for _, c := range q.ColumnsRead(t.source) {
+			t.reads = append(t.reads, now.Field(c))
 		}
-		if other := now.Field(i); other.Name != f.Name || !arrow.TypeEqual(other.Type, f.Type) {
-			return fmt.Sprintf("column %d was %s of the type %s, and is %s of the type %s", i+1, f.Name, f.Type, other.Name,
-				other.Type)
+		before, err := r.columnsBefore(i)
+		if err != nil || before == nil {
+			return err
+		}
+		if what := differenceOf(before, now, t.reads); what != "" {
+			return r.errColumns(t, what)
 		}
 	}
-	if n := before.NumFields(); n < now.NumFields() {
-		return fmt.Sprintf("%s is new", now.Field(n).Name)
+	return nil
+}
+
+// columnsBefore returns the columns that a table had in the state; nil where there is no state.
+func (r *run) columnsBefore(table int) (*arrow.Schema, error) {
+	if r.before == nil || table >= len(r.before.Inputs) {
+		return nil, nil
 	}
-	return "NULLs or their order"
+	return r.before.Inputs[table].Known.Columns()
+}
+
+// differenceOf says what the columns that a statement reads were before, where they were others; "" where they were not.
+func differenceOf(before, now *arrow.Schema, reads []arrow.Field) string {
+	for _, f := range reads {
+		was, _ := before.FieldsByName(f.Name)
+		is, _ := now.FieldsByName(f.Name)
+		switch {
+		case len(was) == 0:
+			return f.Name + " is new"
+		case len(was) != len(is):
+			return fmt.Sprintf("%d are named %s, where %d were", len(is), f.Name, len(was))
+		case slices.EqualFunc(was, is, func(a, b arrow.Field) bool { return sameColumn(a, b) }):
+		case !arrow.TypeEqual(was[0].Type, f.Type):
+			return fmt.Sprintf("%s was of the type %s, and is of the type %s", f.Name, was[0].Type, f.Type)
+		default:
+			return fmt.Sprintf("whether %s may be NULL", f.Name)
+		}
+	}
+	return ""
+}
+
+// sameColumn says whether two columns of one name have the same values.
+func sameColumn(a, b arrow.Field) bool {
+	return arrow.TypeEqual(a.Type, b.Type) && a.Nullable == b.Nullable
+}
+
+// errColumns refuses a table with other columns.
+func (r *run) errColumns(t *table, what string) error {
+	return fmt.Errorf("%w: the columns of %s are not what they were: %s; %s", ErrOther,
+		strings.Join(redact.Names(t.named), ", "), what, r.dir.remedy())
+}
+
+// explainColumns returns why a statement that the state has been made for cannot be planned, or has another plan: a
+// column has gone or come, if one has.
+func (r *run) explainColumns(err error) error {
+	for i, t := range r.tables {
+		before, otherErr := r.columnsBefore(i)
+		if otherErr != nil || before == nil {
+			return errors.Join(err, otherErr)
+		}
+		now := t.source.Schema()
+		for _, f := range before.Fields() {
+			if !now.HasField(f.Name) {
+				return fmt.Errorf("%w: %w", r.errColumns(t, f.Name+" has gone"), err)
+			}
+		}
+		if what := differenceOf(before, now, now.Fields()); what != "" {
+			return fmt.Errorf("%w: %w", r.errColumns(t, what), err)
+		}
+	}
+	return err
+}
+
+// checkOutput refuses an output that could not be written, before anything is done.
+func (r *run) checkOutput(schema *arrow.Schema) error {
+	opt := r.Layout
+	opt.Update = opt.Directory()
+	if err := sink.Check(r.Output, schema, opt); err != nil {
+		return err
+	}
+	return sink.CheckPlace(r.Output, opt)
 }
 
 // divided is added to the size of a table that had a part for each file: a table that grows beside it is not divided

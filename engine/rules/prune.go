@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mpga/mpga/engine/logical"
+	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/internal/expr"
 )
 
@@ -122,6 +123,47 @@ func (s ids) addReads(n logical.Node) {
 	default:
 		addRead(n, s)
 	}
+}
+
+// ColumnsRead returns, by table, the places of the columns that a statement reads, ascending.
+func ColumnsRead(root logical.Node) map[scan.Source][]int {
+	read, seen := all(root), map[*logical.Body]bool{}
+	var tables []*logical.Scan
+	var visit func(n logical.Node)
+	visit = func(n logical.Node) {
+		read.addReads(n)
+		inputs := n.Inputs()
+		switch of := n.(type) {
+		case *logical.Scan:
+			tables = append(tables, of)
+		case *logical.Shared:
+			for _, id := range of.Of {
+				read[id] = true
+			}
+			if !seen[of.Body] {
+				seen[of.Body], inputs = true, []logical.Node{of.Body.Root}
+			}
+		case *logical.Recursion:
+			maps.Copy(read, all(of.Step))
+			inputs = []logical.Node{of.Anchor, of.Step}
+		}
+		for _, in := range inputs {
+			visit(in)
+		}
+	}
+	visit(root)
+	places := map[scan.Source][]int{}
+	for _, t := range tables {
+		list := places[t.Source]
+		for i, c := range t.Columns() {
+			if read[c.ID] && !slices.Contains(list, i) {
+				list = append(list, i)
+			}
+		}
+		slices.Sort(list)
+		places[t.Source] = list
+	}
+	return places
 }
 
 // addRead adds the columns that a node with its input's columns reads itself.

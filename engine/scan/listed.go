@@ -59,10 +59,10 @@ func NewListed(files []Listed, whole Whole) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listed{of: files, schema: shape.Schema(), whole: whole}
+	l := &listed{of: files, schema: shape.Schema(), whole: whole, starts: make([]uint64, len(files))}
 	var start uint64
 	for i := range files {
-		l.starts = append(l.starts, start)
+		l.starts[i] = start
 		start += uint64(files[i].Rows)
 	}
 	return l, nil

@@ -39,19 +39,29 @@ func createOutput(path string, opt *Options) (output, error) {
 		f.before = opt.BeforePublish
 		return f, nil
 	}
-	if opt.KeepExisting {
-		switch _, err := opt.FS.Stat(path); {
-		case err == nil:
-			return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
-		}
+	if err := checkObject(opt.FS, path, opt.KeepExisting); err != nil {
+		return nil, err
 	}
 	upload, err := objects.Upload(path)
 	if err != nil {
 		return nil, err
 	}
 	return &objectOutput{Upload: upload, before: opt.BeforePublish}, nil
+}
+
+// checkObject refuses an object that is there and stays.
+func checkObject(fsys vfs.FS, path string, keepExisting bool) error {
+	if !keepExisting {
+		return nil
+	}
+	_, err := fsys.Stat(path)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
 }
 
 // createFile starts a file beside its target, and removes files that ended runs have left beside

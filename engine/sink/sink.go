@@ -156,6 +156,27 @@ func Check(path string, schema *arrow.Schema, opt Options) (err error) {
 	})
 }
 
+// CheckPlace reports what would keep Create from putting an output at a path, as far as it shows before. Nothing is
+// written. S2.
+func CheckPlace(path string, opt Options) (err error) {
+	defer func() { err = redact.Error(err) }()
+	if err := settle(path, &opt); err != nil || IsStdout(path) {
+		return err
+	}
+	objects, remote := vfs.ObjectsAt(opt.FS, path)
+	switch {
+	case opt.Directory() && remote:
+		_, err = newObjectTree(objects, path, &opt)
+	case opt.Directory():
+		err = checkDirTarget(opt.FS, filepath.Clean(path), opt.Overwrite)
+	case remote:
+		err = checkObject(opt.FS, path, opt.KeepExisting)
+	default:
+		_, err = checkTarget(opt.FS, path, opt.KeepExisting)
+	}
+	return err
+}
+
 // checkSchema refuses column names that the format cannot tell apart.
 func checkSchema(schema *arrow.Schema, format Format) error {
 	if format != Parquet && format != JSON {

@@ -76,7 +76,7 @@ func Identities(ctx context.Context, patterns []string, opt Options) ([]Identity
 		for _, f := range table.Files {
 			names = append(names, f.Path)
 		}
-		meanings = table.Meanings()
+		meanings = table.Meanings(table.ColumnsMeaning(func(string) bool { return true }))
 	}
 	if err != nil {
 		return nil, err

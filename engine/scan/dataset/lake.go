@@ -33,6 +33,11 @@ type KnownLake struct {
 	table *lake.Table // the state, where this process has read it; else nil
 }
 
+// ColumnsMeaning is lake.Table.ColumnsMeaning of a state that this process has read.
+func (k *KnownLake) ColumnsMeaning(counts func(name string) bool) string {
+	return k.table.ColumnsMeaning(counts)
+}
+
 // lakeTable returns the table of Delta or Iceberg that the patterns name; nil where they name files.
 func (o *Options) lakeTable(ctx context.Context, patterns []string) (*lake.Table, error) {
 	o.EnsureDefaults()
@@ -123,7 +128,7 @@ func KnowLake(ctx context.Context, patterns []string, opt Options) (known *Known
 	if _, known, err = opt.openKnownLake(ctx, table); err != nil {
 		return nil, nil, err
 	}
-	for i, meaning := range table.Meanings() {
+	for i, meaning := range table.Meanings("") {
 		f := &table.Files[i]
 		files = append(files, Identity{Path: redact.URL(f.Path), Bytes: f.Bytes, Meaning: meaning})
 	}

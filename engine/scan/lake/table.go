@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,22 +89,28 @@ type File struct {
 	live    int64 // rows that are not deleted; -1 where that is not known
 }
 
-// Meanings returns, by file, a text that is another where the table takes other rows from the file: of other columns,
-// with other values of partitions, or without others that are deleted.
-func (t *Table) Meanings() []string {
-	var columns bytes.Buffer
-	writeColumns(&columns, t.Columns)
+// Meanings returns, by file, a text that is another where the table takes other rows from the file: with other values
+// of some columns (ColumnsMeaning) or of partitions, or without others that are deleted.
+func (t *Table) Meanings(columns string) []string {
 	list := make([]string, len(t.Files))
 	for i := range t.Files {
-		list[i] = t.Files[i].meaning(columns.Bytes())
+		list[i] = t.Files[i].meaning(columns)
 	}
 	return list
 }
 
-// meaning is one of Meanings, of a table whose columns are written.
-func (f *File) meaning(columns []byte) string {
+// ColumnsMeaning returns a text that is another where some columns, by their names, are read from other columns of
+// files, or in another way.
+func (t *Table) ColumnsMeaning(counts func(name string) bool) string {
+	var text strings.Builder
+	writeColumns(&text, slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return !counts(c.Name) }))
+	return text.String()
+}
+
+// meaning is one of Meanings.
+func (f *File) meaning(columns string) string {
 	h := sha256.New()
-	h.Write(columns)
+	fmt.Fprint(h, columns)
 	for _, name := range slices.Sorted(maps.Keys(f.Texts)) {
 		if text := f.Texts[name]; text != nil {
 			fmt.Fprintf(h, "%q %q\n", name, *text)
