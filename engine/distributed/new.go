@@ -491,16 +491,27 @@ func resolved(fsys vfs.FS, path string) string {
 func (p *Plan) setReplaced(fsys vfs.FS) error {
 	t := Tasks{Plan: p, FS: fsys}.Open()
 	before, err := t.remembered()
-	if err != nil || before != nil || !p.Output.Directory() {
+	if err != nil || before != nil {
 		return err
 	}
-	now, err := t.outputNow()
-	if err == nil && now != nil && p.Output.Overwrite {
-		p.Replaces = now
-	} else if err == nil && now != nil {
-		err = fmt.Errorf("%w: %s is there: name another directory, or replace it (--overwrite)", ErrPlan, p.Output.Path)
+	if p.Output.Directory() {
+		now, err := t.outputNow()
+		switch {
+		case err != nil:
+			return err
+		case now != nil && p.Output.Overwrite:
+			p.Replaces = now
+			return nil
+		case now != nil:
+			return fmt.Errorf("%w: %s is there: name another directory, or replace it (--overwrite)", ErrPlan, p.Output.Path)
+		}
 	}
-	return err
+	layout := p.Output.Options
+	layout.FS, layout.Plan = fsys, p.ID
+	if err := sink.CheckPlace(p.Output.Path, layout); err != nil {
+		return fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	return nil
 }
 
 // Write writes a plan to its work directory, where all tasks can read it, and returns its name there.

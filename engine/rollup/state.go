@@ -229,12 +229,9 @@ func (d stateDir) publish(s *state) error {
 		return err
 	}
 	sum := sha256.Sum256(text)
-	whole, err := json.Marshal(envelope{stateFormat, hex.EncodeToString(sum[:]), text})
-	if err != nil {
-		return err
-	}
+	whole := fmt.Appendf(nil, `{"format":%d,"sha256":"%x","state":%s}`+"\n", stateFormat, sum, text) // an envelope
 	name := manifestName(s.Generation)
-	switch err := d.PutNew(name, append(whole, '\n')); {
+	switch err := d.PutNew(name, whole); {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%w (%w)", d.overtaken(s.Generation), errTaken)
 	case err != nil:
