@@ -50,7 +50,8 @@ func TestColumnsChange(t *testing.T) {
 		{"a column of another type in the first day", sum, false, func(h *history) { h.put("t/0.csv", "k,u,v\n1,text,3\n") }, 1, ""},
 		{"other places of columns that are not read", sum, false, func(h *history) { h.put("t/0.csv", "u,k,v\n1,2,3\n") }, 1, ""},
 		{"other places of columns that are read", sum, false, func(h *history) { h.put("t/0.csv", "v,u,k\n1,2,3\n") }, 4, ""},
-		{"a column less in a table that is read whole", joined, false, func(h *history) { h.put("d/1.csv", "k,name,z\n1,one,1\n") }, 3, ""},
+		{"a day more beside a table that is read whole", joined, false, func(h *history) { h.put("t/4.csv", "k,u,v\n1,1,1\n") }, 1, ""},
+		{"a column more in a table that is read whole", joined, false, func(h *history) { h.put("d/1.csv", "k,name,z\n1,one,1\n") }, 3, ""},
 		{"a column more that all columns are read of", "SELECT sum(COLUMNS(*)) FROM t", true,
 			func(h *history) { h.put("t/4.csv", "k,u,v,w\n1,2,3,4\n") }, 0, "t are not what they were: w is new"},
 		{"a column that is read has gone", sum, false, func(h *history) {

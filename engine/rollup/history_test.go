@@ -17,6 +17,7 @@ import (
 	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/internal/workdir"
 	"github.com/mpga/mpga/engine/plan"
+	"github.com/mpga/mpga/engine/scan/dataset"
 	"github.com/mpga/mpga/engine/sink"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/invariants"
@@ -105,7 +106,9 @@ func newHistory(t *testing.T, rng *rand.Rand) *history {
 	h.writeSmall()
 	h.writeFile("u", h.newName())
 	isLake := h.kind == ".parquet" && rng.IntN(2) == 0
-	h.opt.Scan.UnionByName = !isLake && rng.IntN(2) == 0
+	if !isLake && rng.IntN(2) == 0 {
+		tables["t"] = plan.Table{Files: tables["t"].Files, Scan: &dataset.Options{UnionByName: true}}
+	}
 	if isLake {
 		h.opt.Output = filepath.Join(h.dir, "out.csv") // a full run alone knows, by WHERE, where no value is NULL
 		h.lake = &deltaTable{dir: filepath.Join(h.dir, "t"), files: map[string]*deltaFile{}}
@@ -126,7 +129,7 @@ func (h *history) newName() string { return fmt.Sprintf("%03d%s", h.rng.IntN(100
 func (h *history) writeFile(table, name string) (rows int) {
 	var b strings.Builder
 	before, behind := [2]string{}, [2]string{} // the name, and the value
-	if h.opt.Scan.UnionByName && table == "t" && h.lake == nil {
+	if h.opt.Tables[table].Scan != nil {
 		w := [2]string{"w", []string{"1", "0.5", "text"}[h.rng.IntN(3)]}
 		switch h.rng.IntN(3) {
 		case 0:

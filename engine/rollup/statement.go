@@ -240,9 +240,9 @@ func (r *run) namesOf(patterns []string) (names []string, err error) {
 	return names, nil
 }
 
-// keepsColumns says whether a table has the columns that it had, as far as that shows without all files being opened: to
-// its files some were added that neither come first, whose columns the table has, nor give it columns by UnionByName.
-// Where they are of other types, opening them tells.
+// keepsColumns says whether a table has the columns that it had, as far as that shows without all files being opened:
+// to its files some were added that neither come first, whose columns the table has, nor give it columns by
+// UnionByName. Where they are of other types, opening them tells.
 func (t *table) keepsColumns(ctx context.Context, was *input) bool {
 	d := compare(was.Files, t.Files)
 	switch {
@@ -274,8 +274,11 @@ func (r *run) setColumns(q *plan.Query) error {
 			t.reads = append(t.reads, now.Field(c))
 		}
 		before, err := r.columnsBefore(i)
-		if err != nil || before == nil {
+		if err != nil {
 			return err
+		}
+		if before == nil {
+			continue
 		}
 		if what := differenceOf(before, now, t.reads); what != "" {
 			return r.errColumns(t, what)
@@ -292,7 +295,8 @@ func (r *run) columnsBefore(table int) (*arrow.Schema, error) {
 	return r.before.Inputs[table].Known.Columns()
 }
 
-// differenceOf says what the columns that a statement reads were before, where they were others; "" where they were not.
+// differenceOf says what the columns that a statement reads were before, where they were others; "" where they were
+// not.
 func differenceOf(before, now *arrow.Schema, reads []arrow.Field) string {
 	for _, f := range reads {
 		was, _ := before.FieldsByName(f.Name)
