@@ -20,7 +20,7 @@ func columnsHistory(t *testing.T, statement string, unionByName bool) *history {
 		check(t, os.Mkdir(filepath.Join(dir, table), 0o777))
 	}
 	h := &history{t: t, dir: dir, eng: open(t, vfs.OS, 2), plain: open(t, vfs.OS, 1), kind: ".csv", opt: Options{
-		Statement: statement, State: filepath.Join(dir, "state"), Deterministic: true,
+		Statement: statement, State: filepath.Join(dir, "state"), Deterministic: true, bundled: -1, // each file has a part
 		Tables: map[string]plan.Table{"t": {Files: []string{filepath.Join(dir, "t")}}, "d": {Files: []string{filepath.Join(dir, "d")}}},
 		Output: filepath.Join(dir, "out.csv"), Layout: sink.Options{Format: sink.CSV}, FS: vfs.OS, Version: "test",
 	}}
