@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
 )
@@ -79,10 +80,11 @@ func (b *binder) limitedEach(ctx context.Context, st *statement, in Node, keys [
 	case limit.IsShare:
 		return nil, errorAt(st.Limit.Args[0].At, "not supported: a share of the rows "+correlated)
 	}
-	n, number, err := b.numberedRows(ctx, st, in, keys, domain)
+	n, made, err := b.numberedRows(ctx, st, in, keys, domain, false)
 	if err != nil {
 		return nil, err
 	}
+	number := made[0]
 	var condition *expr.Expr
 	if limit.Limited {
 		condition = expr.Call("<=", number, expr.Constant(limit.Wanted()))
@@ -93,10 +95,11 @@ func (b *binder) limitedEach(ctx context.Context, st *statement, in Node, keys [
 	return &Filter{n, condition}, nil
 }
 
-// numberedRows adds a column to rows: their number in an order, from 1 on, among the rows of a value of the domain.
+// numberedRows adds columns to rows: their number in an order, from 1 on, among the rows of a value of the domain, and
+// perhaps how many rows these are.
 func (b *binder) numberedRows(
-	ctx context.Context, st *statement, in Node, keys []Key, domain []Column,
-) (Node, *expr.Expr, error) {
+	ctx context.Context, st *statement, in Node, keys []Key, domain []Column, isCounted bool,
+) (Node, []*expr.Expr, error) {
 	number := &expr.Expr{Op: expr.OpWindow, Name: "row_number", Value: expr.Window{}, At: -1}
 	columns := PlacesOf(in.Columns())
 	for _, k := range keys {
@@ -104,11 +107,16 @@ func (b *binder) numberedRows(
 		number.OrderBy = append(number.OrderBy, expr.Order{Expr: x, Descending: k.Descending, NullsFirst: k.NullsFirst})
 	}
 	w := &windows{b: b, ctx: ctx, st: st, node: in, by: exprsOf(domain), made: map[string]*expr.Expr{}}
-	made, err := w.exprs([]*expr.Expr{number})
+	numbers := []*expr.Expr{number}
+	if isCounted {
+		count := &expr.Expr{Op: expr.OpWindow, Name: query.CountStar.String(), Value: expr.Window{}, At: -1}
+		numbers = append(numbers, count)
+	}
+	made, err := w.exprs(numbers)
 	if err != nil {
 		return nil, nil, fmt.Errorf("LIMIT: %w", err)
 	}
-	return w.node, made[0], nil
+	return w.node, made, nil
 }
 
 // limitedByValues leaves the rows behind OFFSET, as many as LIMIT says, where one of them is the value of a subquery,
@@ -116,15 +124,17 @@ func (b *binder) numberedRows(
 func (b *binder) limitedByValues(
 	ctx context.Context, st *statement, in Node, keys []Key, domain []Column,
 ) (Node, error) {
-	if isShare(st.Limit) {
-		return nil, errorAt(st.Limit.At, "not supported: LIMIT n%% beside a subquery in LIMIT or OFFSET")
-	}
-	n, number, err := b.numberedRows(ctx, st, in, keys, domain)
+	n, numbers, err := b.numberedRows(ctx, st, in, keys, domain, isShare(st.Limit))
 	if err != nil {
 		return nil, err
 	}
+	number := numbers[0]
 	a := b.attach(ctx, st.scope, n)
 	value := func(e *expr.Expr) (*expr.Expr, error) {
+		call, more := expr.NumberOfRows, []*expr.Expr(nil)
+		if isShare(e) {
+			call, more, e = expr.ShareOfRows, numbers[1:], e.Args[0]
+		}
 		isCorrelated := func(x *expr.Expr) bool {
 			q, ok := x.Value.(*subquery)
 			return x.Op == expr.OpColumn || ok && len(q.reads) > 0
@@ -136,7 +146,7 @@ func (b *binder) limitedByValues(
 		if err != nil {
 			return nil, err
 		}
-		rows := expr.Call(expr.NumberOfRows, x)
+		rows := expr.Call(call, append([]*expr.Expr{x}, more...)...)
 		rows.At = e.At
 		return rows, nil
 	}

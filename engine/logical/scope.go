@@ -24,9 +24,10 @@ type scope struct {
 	tables  []scopeTable  // whose names may stand before the names of columns
 	outer   *enclosing    // the statement around this one, whose columns may be read; nil of none
 
-	places map[int]int    // of structs in *: the column in whose place they stand; nil where there are none
-	hidden []int          // columns that only their names mean, where no other column has the name
-	others map[string]int // columns by further names, in lower case: of a set operation, and of range(n) r
+	places map[int]int       // of structs in *: the column in whose place they stand; nil where there are none
+	hidden []int             // columns that only their names mean, where no other column has the name
+	spread map[expr.ID]int64 // structs that unnest makes columns of their fields: how many levels of structs, 0 for all
+	others map[string]int    // columns by further names, in lower case: of a set operation, and of range(n) r
 }
 
 // setStarred says which columns * has.

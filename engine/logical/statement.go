@@ -101,7 +101,10 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		if it.Expr == nil {
 			list, err := st.scope.star(it)
 			if fields := st.fieldsOf(ctx, it); err != nil && fields != nil {
-				st.items = append(st.items, fields...)
+				isNamed := func(i int, path []string) bool { return len(path) == 1 && strings.EqualFold(fields[i].name, path[0]) }
+				if err := st.starOf(it, fields, isNamed); err != nil {
+					return 0, err
+				}
 				continue
 			}
 			if err != nil {
@@ -118,6 +121,10 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 		x, err := st.scope.resolve(it.Expr, st.aliases, nil)
 		if err != nil {
 			return 0, err
+		}
+		if fields := st.scope.spreadFields(x); fields != nil {
+			st.items = append(st.items, fields...)
+			continue
 		}
 		name := it.Name
 		if name == "" {
@@ -152,7 +159,7 @@ func (st *statement) resolveItems(ctx context.Context) (nodes int, err error) {
 
 // fieldsOf returns the fields of a struct before a *; nil where no struct stands there.
 func (st *statement) fieldsOf(ctx context.Context, it sql.Item) (items []item) {
-	if len(it.Of) == 0 || it.Star != nil {
+	if len(it.Of) == 0 {
 		return nil
 	}
 	name := &expr.Expr{Op: expr.OpColumn, Name: strings.Join(it.Of, "."), At: it.At}
@@ -182,6 +189,16 @@ func (st *statement) named(name string, x *expr.Expr) {
 
 // star adds the columns that a * has to the items.
 func (st *statement) star(it sql.Item, columns []int) error {
+	items := make([]item, len(columns))
+	for i, column := range columns {
+		c := st.scope.columns[column]
+		items[i] = item{expr: c.Expr(), name: c.Name}
+	}
+	return st.starOf(it, items, func(i int, path []string) bool { return st.scope.isNamed(columns[i], path) })
+}
+
+// starOf adds items, which are columns or the fields of a struct, as what stands behind their * has them.
+func (st *statement) starOf(it sql.Item, items []item, isNamed func(i int, path []string) bool) error {
 	star := cmp.Or(it.Star, &sql.Star{})
 	used := map[string]bool{}
 	named := func(names int, name func(int) string, column string) int {
@@ -196,22 +213,21 @@ func (st *statement) star(it sql.Item, columns []int) error {
 	exclude := func(i int) string { return strings.Join(star.Exclude[i], ".") }
 	replace := func(i int) string { return star.Replace[i].Name }
 	rename := func(i int) string { return star.Rename[i][0] }
-	for _, i := range columns {
-		c := st.scope.columns[i]
-		isLeftOut := func(path []string) bool { return st.scope.isNamed(i, path) }
+	for i, made := range items {
+		isLeftOut := func(path []string) bool { return isNamed(i, path) }
 		if at := slices.IndexFunc(star.Exclude, isLeftOut); at >= 0 {
 			used[strings.ToLower(exclude(at))] = true
 			continue
 		}
-		made := item{expr: c.Expr(), name: c.Name}
-		if at := named(len(star.Replace), replace, c.Name); at >= 0 {
+		column := made.name
+		if at := named(len(star.Replace), replace, column); at >= 0 {
 			x, err := st.scope.resolve(star.Replace[at].Expr, st.aliases, nil)
 			if err != nil {
 				return err
 			}
 			made.expr, made.isConst = x, len(x.Columns()) == 0 && !x.IsDrawn()
 		}
-		if at := named(len(star.Rename), rename, c.Name); at >= 0 {
+		if at := named(len(star.Rename), rename, column); at >= 0 {
 			made.name = star.Rename[at][1]
 			st.named(made.name, made.expr)
 		}

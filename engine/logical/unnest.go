@@ -1,7 +1,9 @@
 package logical
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -9,6 +11,7 @@ import (
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/sql"
 	"github.com/mpga/mpga/internal/expr"
+	"github.com/mpga/mpga/internal/nested"
 )
 
 // unnestInFrom returns a statement whose list of unnest stands behind FROM, and in place of the calls
@@ -164,6 +167,12 @@ func (r *scope) unnest(ctx context.Context, ids *IDs, u *sql.Unnest) (*scope, er
 	if err != nil {
 		return nil, err
 	}
+	levels, isSpread := r.structLevels(ctx, u)
+	if _, isStruct := nested.Of(list.Type).(*arrow.StructType); isStruct && isSpread {
+		with := r.withElement(in, list, u)
+		with.spread = map[expr.ID]int64{list.ID: levels}
+		return with, nil
+	}
 	field, err := scan.Element(arrow.Field{Name: u.List.String(), Type: list.Type})
 	if err != nil {
 		return nil, errorAt(u.List.At, "unnest: %v", err)
@@ -173,9 +182,72 @@ func (r *scope) unnest(ctx context.Context, ids *IDs, u *sql.Unnest) (*scope, er
 	for i := range n.columns {
 		n.columns[i].Stats.Tight = false // a row without elements is left out
 	}
+	with := r.withElement(n, element, u)
+	if isSpread {
+		with.spread = map[expr.ID]int64{element.ID: levels}
+	}
+	return with, nil
+}
+
+// structLevels returns how many levels of structs unnest behind SELECT makes columns of their fields, 0 for all, beside
+// the levels of lists that it takes off, and whether there are any.
+func (r *scope) structLevels(ctx context.Context, u *sql.Unnest) (levels int64, isSpread bool) {
+	of := u.List
+	levels = 1
+	if of.Op == expr.OpCall && of.Name == expr.Flattened {
+		levels, _ = of.Args[1].Value.(int64)
+		of = of.Args[0]
+	}
+	t, lists := r.typeOf(ctx, of), int64(0)
+	if t == nil {
+		return 0, false
+	}
+	for t = nested.Of(t); ; lists++ {
+		list, isList := t.(arrow.ListLikeType)
+		if !isList {
+			break
+		}
+		t = list.Elem()
+	}
+	_, isStruct := t.(*arrow.StructType)
+	isSpread = u.InRow && isStruct && (levels == 0 || levels > lists)
+	return max(levels-lists, 0), isSpread
+}
+
+// spreadFields returns the fields of a struct that unnest makes columns of; nil of other values.
+func (r *scope) spreadFields(x *expr.Expr) []item {
+	c := columnOf(x)
+	if c == nil {
+		return nil
+	}
+	levels, ok := r.spread[c.ID]
+	at := slices.IndexFunc(r.columns, func(of Column) bool { return of.ID == c.ID })
+	if !ok || at < 0 {
+		return nil
+	}
+	return fieldsWithin(x, nested.Of(r.columns[at].Type).(*arrow.StructType), levels)
+}
+
+// fieldsWithin returns the fields of a struct, and in place of structs their fields, down to a level; 0 is the last.
+func fieldsWithin(x *expr.Expr, of *arrow.StructType, levels int64) (items []item) {
+	for i, f := range of.Fields() {
+		field := expr.Call("struct_extract_at", x, expr.Constant(int64(i+1)))
+		field.At = x.At
+		if inner, isStruct := f.Type.(*arrow.StructType); isStruct && levels != 1 {
+			items = append(items, fieldsWithin(field, inner, max(levels-1, 0))...)
+			continue
+		}
+		items = append(items, item{expr: field, name: cmp.Or(f.Name, fmt.Sprintf("element%d", i+1))})
+	}
+	return items
+}
+
+// withElement returns the scope of a node with one more column than the scope's: what unnest makes.
+func (r *scope) withElement(n Node, element Column, u *sql.Unnest) *scope {
+	element.Name = u.Name
+	field := arrow.Field{Name: u.Name, Type: element.Type, Nullable: true}
 	with := &scope{node: n, tables: slices.Clone(r.tables), hidden: r.hidden, places: r.places}
 	with.columns = append(slices.Clone(r.columns), element)
-	field.Name = u.Name
 	with.schema = arrow.NewSchema(append(slices.Clone(r.schema.Fields()), field), nil)
 	with.qualify(len(r.columns), []string{u.Alias})
 	starred := slices.Clone(r.starred)
@@ -183,7 +255,7 @@ func (r *scope) unnest(ctx context.Context, ids *IDs, u *sql.Unnest) (*scope, er
 		starred = append(starred, len(r.columns))
 	}
 	with.setStarred(starred)
-	return with, nil
+	return with
 }
 
 // listOf returns a node that has a list as a column: the scope's, or, of an expression, one that computes it.

@@ -50,7 +50,7 @@ and NULLs included, is what DuckDB 2.0.0 says it means. [tests/SEMANTICS.md](../
     [LIMIT n | n% | n PERCENT | (SELECT ...)] [OFFSET n | (SELECT ...)]
 
 A statement may begin with FROM: ` + "`FROM t SELECT a`" + `, or ` + "`FROM t`" + ` for all columns. VALUES is a statement, too: ` + "`VALUES (1, 'a'), (2, 'b')`" + `, whose
-columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `.
+columns are col0 and col1 unless names stand behind it, as in ` + "`FROM (VALUES (1), (2)) AS v(n)`" + `, or ` + "`FROM VALUES (1), (2) v(n)`" + `.
 ` + "`FROM range(3)`" + ` is a table of the integers 0, 1 and 2, ` + "`range(first, stop, step)`" + `
 of others before stop, and ` + "`generate_series`" + ` has stop, too; the arguments may be times and an interval, and columns of the tables before: ` + "`FROM t, range(t.n)`" + `.
 ` + "`FROM rollup('state', by = ['key', ...], filter = 'condition')`" + ` has the groups of a [roll-up](rollups.md),
@@ -87,7 +87,7 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
   any number of equalities, and conditions of other kinds but in RIGHT and FULL. USING (k, t) says a.t >= b.t of its last column. WHERE
   comes after.
 - ` + "`a.f(b)`" + ` is ` + "`f(a, b)`" + `, where a is a column, a string, a call or another value: ` + "`name.upper().reverse()`" + `. The name of a table stands for
-  a struct of its columns: ` + "`SELECT t FROM t`" + `; ` + "`s.*`" + ` has the fields of a struct s.
+  a struct of its columns: ` + "`SELECT t FROM t`" + `; ` + "`s.*`" + ` has the fields of a struct s, and takes EXCLUDE, REPLACE and RENAME.
 - UUID, BIT, TIMETZ and ` + "`ENUM('small', 'large')`" + ` are types, whose values results have as text; values of an ENUM are in the order of its words.
 - Names keep the case they are written in; a column is found in another case where that leaves no choice.
 - ` + "`a.b.c`" + ` is a field of a struct, as are ` + "`(a).b`" + ` and ` + "`a['b']`" + `; the result's column is named by its last part. ` + "`\"a.b\"`" + ` is a column of
@@ -95,7 +95,8 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
 - ` + "`unnest(list)`" + ` makes a row of every element of a list, behind FROM or a table in it, or behind SELECT, where it also stands in
   GROUP BY and ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out,
   but behind LEFT JOIN: ` + "`FROM t LEFT JOIN unnest(tags) AS u(tag) ON true`" + `. ` + "`unnest(list, recursive := true)`" + ` has the elements of lists
-  within lists, ` + "`max_depth := 2`" + ` of two levels.
+  within lists, ` + "`max_depth := 2`" + ` of two levels. Behind SELECT ` + "`unnest(s)`" + ` of a struct has its fields as columns; with recursive and max_depth so
+  have structs within lists and structs.
   Several behind SELECT go side by side, the shorter ones with NULL. WHERE leaves out row groups by the columns beside the list.
 - Lists, structs and maps are values, which are compared, grouped, joined and ordered: element by element, field by field, a NULL within
   them last, a list before the longer ones that begin with it. ` + "`[a, b]`" + `, ` + "`{'a': 1}`" + `, ` + "`MAP {'k': 1}`" + `, ` + "`(a, b)`" + `, ` + "`x[1]`" + `, ` + "`x[2:-1]`" + `, ` + "`x[::-1]`" + `, ` + "`s.f`" + `,
@@ -104,11 +105,13 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
 - GROUP BY, WHERE, HAVING and ORDER BY know the names of the list behind SELECT; columns of that name come first, but
   not before a name that stands alone in ORDER BY, nor where there are groups and the column is no key.
 - NULLs come last unless NULLS FIRST is written, whatever the direction.
+- ` + "`ORDER BY s COLLATE NOCASE`" + ` orders strings without regard to case, NOACCENT without regard to accents, NFC by composed characters, and
+  NOCASE.NOACCENT by both; C is the order of bytes, as without it. So does ` + "`s COLLATE NOCASE = t`" + ` compare them, with all comparisons, IN, BETWEEN and LIKE.
 - An aggregate may have ` + "`FILTER (WHERE condition)`" + `, and stand in any expression: ` + "`sum(a) / count(*)`" + `.
 - An aggregate in a subquery whose columns are all of the statement around is one of that statement's groups:
   ` + "`SELECT (SELECT max(t.a) - min(b) FROM u) FROM t`" + `. count_if, sem, geomean, favg, fsum, weighted_avg,
   arg_min_null, arg_max_null, json_group_array(x), json_group_object(key, x), regr_count, regr_avgx, regr_avgy, regr_sxx, regr_syy and
-  regr_sxy are expressions of the aggregates below. product, mad, entropy, kurtosis_pop, histogram(x [, bins]), approx_top_k(x, n) and arg_min(x, y, n) are of the list of a group's values;
+  regr_sxy are expressions of the aggregates below. product, mad, entropy, kurtosis_pop, histogram(x [, bins]), histogram_exact(x, bins), approx_top_k(x, n) and arg_min(x, y, n) are of the list of a group's values;
   quantile_cont(x, [0.1, 0.9]) is a list. So are avg of dates and times, and string_agg of values that are no strings. approx_quantile is quantile_disc. A row in
   parentheses stands in count: ` + "`count(DISTINCT (a, b))`" + `.
 - DISTINCT stands in any aggregate, beside any others: ` + "`sum(DISTINCT x), list(DISTINCT y), median(z)`" + `. A list and string_agg have

@@ -215,6 +215,7 @@ func (p *planner) join(n *logical.Join) (*input, error) {
 		return nil, err
 	}
 	made.between, made.sorted = by.of, by.text
+	p.joinsOnDevice = p.joinsOnDevice || p.engine.JoinsOnDevice(len(n.Keys), by.of)
 	made.compared, made.comparedExactly = p.comparedPairs(n, by.text)
 	var probeKeys, buildKeys []*expr.Expr
 	for _, k := range n.Keys {

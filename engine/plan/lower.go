@@ -31,6 +31,8 @@ type planner struct {
 	estimates *rules.Estimator
 	inParts   bool                   // rows may be made elsewhere, where other ranges of the tables are known
 	limited   map[*logical.Join]bool // LIMIT may end them before all of their rows are made
+
+	joinsOnDevice bool // a device makes the pairs of a join, by the algorithm that was asked for
 }
 
 // input is a node with the places of the columns of a logical node in its rows.

@@ -231,6 +231,10 @@ func prepare(ctx context.Context, eng *engine.Engine, s *sql.Select, opt Options
 		q.Close()
 		return nil, logical.Located(s, err)
 	}
+	if join := eng.JoinAlgorithm(); join != "" && !p.joinsOnDevice {
+		eng.Warn("no join of the statement is one of equalities alone: the algorithm that was asked for has nothing to do",
+			"algorithm", join)
+	}
 	return q, nil
 }
 

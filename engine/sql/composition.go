@@ -45,7 +45,8 @@ var compositions = map[string]composition{
 	}},
 	"mad": {1, false, overList("mad")}, "entropy": {1, false, entropyOfAll},
 	"kurtosis_pop": {1, false, overList("kurtosis_pop")}, "histogram": {1, true, overList("histogram")},
-	"approx_top_k": {1, true, overList("approx_top_k")},
+	"histogram_exact": {2, false, overList("histogram_exact")},
+	"approx_top_k":    {1, true, overList("approx_top_k")},
 }
 
 // overList is an aggregate function of the list of the values, and perhaps of a constant behind them.

@@ -426,7 +426,10 @@ func (p *statements) operator(e *pg.A_Expr) *expr.Expr {
 	if name == "in" || name == "between" {
 		nodes = append(nodes[:1], e.GetRexpr().GetList().GetItems()...)
 	}
-	return negatedIf(p.call(name, e.GetLocation(), nodes...), negated)
+	if name == "nullif" {
+		return p.call(name, e.GetLocation(), nodes...)
+	}
+	return negatedIf(callAt(p.offset(e.GetLocation()), name, p.compared(nodes)...), negated)
 }
 
 // rowIn reads (a, b) IN ((1, 2), (3, 4)), and (a, b) = (1, 2). To DuckDB a NULL in such a list is a value.
@@ -562,7 +565,11 @@ func (p *statements) plainOperator(e *pg.A_Expr, sign string) *expr.Expr {
 	case e.GetRexpr() == nil:
 		p.fail(at, "not supported: operator %s behind its operand", sign)
 	}
-	return negatedIf(p.call(sign, e.GetLocation(), e.GetLexpr(), e.GetRexpr()), negated)
+	nodes := []*pg.Node{e.GetLexpr(), e.GetRexpr()}
+	if isComparison(sign) {
+		return negatedIf(callAt(at, sign, p.compared(nodes)...), negated)
+	}
+	return negatedIf(p.call(sign, e.GetLocation(), nodes...), negated)
 }
 
 // like reads LIKE and ILIKE, whose escape character comes as a call around the pattern.
@@ -576,7 +583,7 @@ func (p *statements) like(e *pg.A_Expr, name string) *expr.Expr {
 		p.take(call, "funcname", "args", "funcformat")
 		args = append(args[:1], call.GetArgs()...)
 	}
-	return negatedIf(p.call(plain, e.GetLocation(), args...), plain != name)
+	return negatedIf(callAt(p.offset(e.GetLocation()), plain, p.compared(args)...), plain != name)
 }
 
 // similar reads SIMILAR TO, which DuckDB has for a regular expression of the whole text; its pattern comes in a call.
@@ -799,7 +806,7 @@ func describe(expr *pg.Node) string {
 	case *pg.Node_AArrayExpr:
 		return "a list here"
 	case *pg.Node_CollateClause:
-		return "COLLATE"
+		return "COLLATE here; it stands behind an operand of a comparison, of IN, BETWEEN or LIKE, and in ORDER BY"
 	case *pg.Node_RowExpr:
 		return "a list in parentheses here"
 	}

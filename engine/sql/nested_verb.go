@@ -15,6 +15,25 @@ import (
 //	FROM (SUMMARIZE SELECT a)   FROM (SELECT 0 FROM (SELECT a))
 //	FROM (SHOW TABLES)          FROM (SELECT 0)
 
+// bareValues puts parentheses around VALUES that stands behind FROM without them.
+func (s *script) bareValues() {
+	for i := range s.tokens {
+		if s.tokens[i].Token != pg.Token_VALUES || !s.isTablePlace(i) || s.token(i-1).Token == pg.Token_ASCII_40 {
+			continue
+		}
+		last := i // the parenthesis that closes the last row
+		for row := i + 1; s.token(row).Token == pg.Token_ASCII_40 && !startsStatement(s.token(row+1).Token); row = last + 2 {
+			if last = s.partner(row); s.token(last+1).Token != pg.Token_ASCII_44 {
+				break
+			}
+		}
+		if closes := int(s.token(last).Start); last > i && last < len(s.tokens) {
+			s.open(i, last+1, "(")
+			s.inserted[closes] = ")" + s.inserted[closes]
+		}
+	}
+}
+
 // nestedVerbs finds the verbs behind FROM.
 func (s *script) nestedVerbs() {
 	for i := range s.tokens {

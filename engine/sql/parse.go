@@ -737,7 +737,7 @@ func (p *statements) orderBy(s *Select, clause []*pg.Node) {
 func (p *statements) order(node *pg.Node) Order {
 	by := node.GetSortBy()
 	p.take(by, "node", "sortby_dir", "sortby_nulls")
-	x := p.expr(by.GetNode())
+	x := p.compared([]*pg.Node{by.GetNode()})[0]
 	return Order{Expr: x, Descending: by.GetSortbyDir() == pg.SortByDir_SORTBY_DESC,
 		NullsFirst: by.GetSortbyNulls() == pg.SortByNulls_SORTBY_NULLS_FIRST}
 }

@@ -189,6 +189,7 @@ func (s *script) arrange() {
 	s.nestedValues()
 	s.subscripts()
 	s.orderedCalls()
+	s.bareValues()
 	s.insertOpenings()
 }
 

@@ -412,6 +412,22 @@ func numberOfRows(b *binder, n *node) {
 	})
 }
 
+// ShareOfRows is the function of the value of LIMIT n% and of a number of rows: the number of rows that the share has,
+// or an error where it is none.
+const ShareOfRows = "share of rows"
+
+func shareOfRows(b *binder, n *node) {
+	n.typ, n.fallible = typeOf(Int64), true
+	b.castArg(n, 0, typeOf(Float64))
+	b.castArg(n, 1, typeOf(Int64))
+	n.eval = map2e(n, func(share float64, rows int64) (int64, error) {
+		if !(share >= 0 && share <= 100) {
+			return 0, query.Valuef("LIMIT takes a share from 0%% to 100%%, not %v%%", share)
+		}
+		return int64(share / 100 * float64(rows)), nil
+	})
+}
+
 // quotient binds // of numbers that are not both integers: as /, but an error where the divisor is 0.
 func quotient(b *binder, n *node) {
 	division(b, n)

@@ -33,7 +33,7 @@ func init() {
 		"quantile_cont": {1, func(b *binder, n *node, t Type) { b.quantiles(n, t, true, b.takeArg(n)) }},
 		"quantile_disc": {1, func(b *binder, n *node, t Type) { b.quantiles(n, t, false, b.takeArg(n)) }},
 		"mode":          {0, modeOf}, "entropy": {0, entropyOf},
-		"histogram": {1, histogramOf}, "approx_top_k": {1, mostFrequent}, "list": {0, sameList},
+		"histogram": {1, histogramOf(false)}, "histogram_exact": {1, histogramOf(true)}, "approx_top_k": {1, mostFrequent}, "list": {0, sameList},
 		"approx_count_distinct": {0, distinctCount}, "count_if": {0, trueCount}, "countif": {0, trueCount},
 		"string_agg": {1, joinedElements}, "max_n": {1, leastOf(true)}, "min_n": {1, leastOf(false)},
 		"bit_and": {0, bitsOf(func(a, b uint64) uint64 { return a & b })},
@@ -395,86 +395,6 @@ func entropyOf(b *binder, n *node, t Type) {
 		}
 		return sum, nil
 	})
-}
-
-// histogramOf binds the map of the values to their counts, or of bins to the counts of the values up to each of them.
-func histogramOf(b *binder, n *node, t Type) {
-	var bins []nested.Element
-	hasBins := len(n.args) > 1
-	if hasBins {
-		b.list(n, 1)
-		b.castList(n, 1, t)
-		a := b.takeArg(n)
-		if a.value == nil {
-			b.fail(a.at, "%s: the bins are NULL", n.text)
-		}
-		bins = a.typ.layout.Elements(nil, a.value.(string))
-		if slices.ContainsFunc(bins, func(x nested.Element) bool { return x.Null }) {
-			b.fail(a.at, "%s: a bin is NULL", n.text)
-		}
-		slices.SortFunc(bins, elementOrder{}.compare)
-		bins = slices.Compact(bins)
-	}
-	n.typ = newNested(Map, nil, t, typeOf(Uint64))
-	other := ""
-	if hasBins {
-		other = b.otherBin(n, t)
-	}
-	l, count := n.args[0].typ.layout, layoutOf(typeOf(Uint64))
-	n.eval = map1f(n, func(e *Evaluator, s string) (string, error) {
-		all := frequencies(sortedValues(e.list(l, s)))
-		if len(all) == 0 {
-			return "", errNull
-		}
-		if hasBins {
-			all = binned(all, bins, other)
-		}
-		d := e.draft[:0]
-		for _, f := range all {
-			d = nested.Append(append(d, nested.Some), nested.Element{Value: f.value})
-			d = count.AppendWide(append(d, nested.Some), wideOf(f.count))
-		}
-		return e.keeping(n, append(d, nested.End))
-	})
-}
-
-// otherBin returns the key that a histogram has for values beyond the last bin.
-func (b *binder) otherBin(n *node, t Type) string {
-	of := layoutOf(t)
-	switch {
-	case t.integer() && t.kind() == intKind:
-		_, high := bounds(t)
-		return string(of.AppendInt(nil, high))
-	case t.float():
-		return string(of.AppendFloat(nil, math.Inf(1)))
-	case t.ID == Text:
-		return string(nested.AppendText(nil, ""))
-	}
-	b.fail(n.at, "not supported: %s: bins of type %s", n.text, t)
-	return ""
-}
-
-// binned returns the bins with the counts of the values up to each of them, and perhaps the values beyond them.
-func binned(all []frequency, bins []nested.Element, other string) []frequency {
-	made := make([]frequency, len(bins), len(bins)+1)
-	for i, x := range bins {
-		made[i].value = x.Value
-	}
-	beyond := int64(0)
-	for _, f := range all {
-		at, _ := slices.BinarySearchFunc(bins, f.value, func(x nested.Element, v string) int {
-			return strings.Compare(x.Value, v)
-		})
-		if at == len(bins) {
-			beyond += f.count
-			continue
-		}
-		made[at].count += f.count
-	}
-	if beyond > 0 {
-		made = append(made, frequency{other, beyond})
-	}
-	return made
 }
 
 func sameList(b *binder, n *node, t Type) {

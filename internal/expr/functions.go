@@ -116,6 +116,7 @@ func init() {
 		BitsOfNumbers:  {Name: BitsOfNumbers, argsMin: 3, argsMax: 3, bind: bitsOfNumbers},
 		RowOf:          {Name: RowOf, argsMin: 1, argsMax: -1, bind: rowOf},
 		NumberOfRows:   {Name: NumberOfRows, argsMin: 1, argsMax: 1, bind: numberOfRows},
+		ShareOfRows:    {Name: ShareOfRows, argsMin: 2, argsMax: 2, bind: shareOfRows},
 	}
 	for i := range functions {
 		f := &functions[i]

@@ -84,6 +84,30 @@ func transform(b *binder, n *node) {
 	}
 }
 
+// invoke binds invoke: a lambda whose parameters are the other arguments.
+func invoke(b *binder, n *node) {
+	types := make([]Type, len(n.args)-1)
+	for i, a := range n.args[1:] {
+		types[i] = a.typ
+	}
+	ids := b.lambda(n, 0, len(types), types...)
+	body := n.args[0]
+	n.typ = body.typ
+	n.eval = func(f *frame) (*vector, error) {
+		sub := f.e.frameOf(f.from, f.n, f.rows)
+		defer f.e.done(sub)
+		sub.params = append(sub.params, f.params...)
+		for i, id := range ids {
+			v, err := f.eval(n.args[i+1])
+			if err != nil {
+				return nil, err
+			}
+			sub.params = append(sub.params, bound{id, v})
+		}
+		return sub.eval(body)
+	}
+}
+
 // runParts is run for a node whose values are wanted as parts: behind each other, and where each begins.
 func (f *frame) runParts(body *node, parents []int32, params []param) (parts []byte, ends []int, err error) {
 	ends = append(make([]int, 0, len(parents)+1), 0)

@@ -38,6 +38,9 @@ func moreLists() []Function {
 			"the aggregate function of a name, of the elements, with the constant that it takes",
 			"list_aggregate([1, 2], 'sum')", "3", 2, 3, aggregateList,
 			"list_aggr", "array_aggregate", "array_aggr", "aggregate"),
+		function("is_histogram_other_bin", "a", "whether it is the key that a histogram has for values in none of its bins",
+			"is_histogram_other_bin('')", "true", isOtherBin),
+		function("invoke", "lambda, a, ...", "what a lambda makes of values", "invoke(lambda x, y: x * y, 3, 4)", "12", invoke),
 	}
 	for _, name := range slices.Sorted(maps.Keys(foldExamples)) {
 		call, example := "list_"+name, foldExamples[name]

@@ -36,9 +36,6 @@ func flattened(b *binder, n *node) {
 	for level := int64(1); level != levels && list.typ.ID == List && list.typ.parts[0].ID == List; level++ {
 		list = b.made(n, "flatten", list)
 	}
-	if t := list.typ; levels == 0 && t.ID == List && t.parts[0].ID == Struct {
-		b.fail(n.at, "not supported: unnest(..., recursive := true) of structs; unnest the list, and name the fields")
-	}
 	n.args = []*node{list}
 	n.typ, n.eval = list.typ, sameValues(n)
 }

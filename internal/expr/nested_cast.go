@@ -24,6 +24,8 @@ func setNestedCast(n *node, from Type, try bool) bool {
 		return true
 	case from.ID == Text:
 		return parseNestedCast(n, try)
+	case from.ID == Struct && to.ID == Map:
+		return structToMap(n, from, try)
 	case from.ID != to.ID:
 		return false
 	}
@@ -142,6 +144,36 @@ func structCast(n *node, from Type, try bool) bool {
 		return f.structs(n, v, fields, writes)
 	}
 	return true
+}
+
+// structToMap casts structs to maps of the names of the fields to their values.
+func structToMap(n *node, from Type, try bool) bool {
+	if isTuple(from.names) {
+		return false
+	}
+	to := n.typ
+	values := *n
+	values.typ = structOf(from.names, slices.Repeat([]Type{to.parts[1]}, len(from.names))...)
+	if values.fallible = false; !structCast(&values, from, try) {
+		return false
+	}
+	n.args, n.typ, n.fallible = []*node{&values}, newNested(Map, nil, typeOf(Text), to.parts[1]), values.fallible
+	layout := values.typ.layout
+	made := *n
+	made.eval = map1f(&made, func(e *Evaluator, s string) (string, error) {
+		d := e.draft[:0]
+		for i, part := range layout.Parts {
+			_, _, rest := part.Part(s)
+			d = nested.AppendText(append(d, nested.Some, nested.Some), from.names[i])
+			d = append(d, s[:len(s)-len(rest)]...)
+			s = rest
+		}
+		return e.keeping(n, append(d, nested.End))
+	})
+	n.args, n.typ = []*node{&made}, to
+	ok := setNestedCast(n, made.typ, try)
+	n.fallible = n.fallible || made.fallible
+	return ok
 }
 
 // fieldOf returns a field of the structs of a vector.
@@ -310,7 +342,7 @@ func appendParsed(b []byte, t Type, s string) ([]byte, bool) {
 	s = strings.TrimSpace(s)
 	opened, closed := byte('['), byte(']')
 	switch {
-	case t.ID == Struct && isTuple(t.names):
+	case t.ID == Struct && (isTuple(t.names) || strings.HasPrefix(s, "(")): // fields by their places
 		opened, closed = '(', ')'
 	case t.ID != List:
 		opened, closed = '{', '}'
@@ -323,7 +355,7 @@ func appendParsed(b []byte, t Type, s string) ([]byte, bool) {
 		return b, false
 	}
 	if t.ID == Struct {
-		return appendParsedStruct(b, t, items)
+		return appendParsedStruct(b, t, items, opened == '(')
 	}
 	for _, item := range items {
 		if t.ID == List {
@@ -342,10 +374,13 @@ func appendParsed(b []byte, t Type, s string) ([]byte, bool) {
 	return append(b, nested.End), true
 }
 
-func appendParsedStruct(b []byte, t Type, items []string) ([]byte, bool) {
+func appendParsedStruct(b []byte, t Type, items []string, byPlace bool) ([]byte, bool) {
 	values := slices.Repeat([]string{"NULL"}, len(t.parts))
+	if last := len(items) - 1; byPlace && last >= 0 && items[last] == "" { // behind a comma, as in (1,)
+		items = items[:last]
+	}
 	for i, item := range items {
-		if !isTuple(t.names) {
+		if !byPlace {
 			pair, ok := splitOutside(item, ':', 2)
 			if !ok || len(pair) != 2 {
 				return b, false
