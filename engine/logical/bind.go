@@ -1,6 +1,7 @@
 package logical
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,8 +140,11 @@ func (b *binder) build(ctx context.Context, s *sql.Select) (Node, error) {
 		return nil, errorAt(0, "not supported: more than %d statements behind FROM: one of WITH counts wherever it is read",
 			statementsMax)
 	}
-	s, err := unnestInFrom(s)
+	of, err := unnestOfGroups(s)
 	if err != nil {
+		return nil, err
+	}
+	if s, err = unnestInFrom(cmp.Or(of, s)); err != nil {
 		return nil, err
 	}
 	r, err := b.from(ctx, s, s.From)
