@@ -23,7 +23,8 @@ func (g *sqlGenerator) around() string {
 	case 6:
 		return w + "SELECT o.k, o.j, b.v, p.c FROM w o, (" + body() + ") b(v) " + g.pick("", "LEFT ") + "JOIN w p ON p.k = b.v AND p.j = 1"
 	case 7:
-		limit := " LIMIT (SELECT count(*) % 20 FROM w WHERE k > " + g.pick("3", "8") + ")" + g.pick("", " OFFSET (SELECT abs(min(k)) FROM w)")
+		limit := " LIMIT (SELECT count(*) % 20 FROM w WHERE k > " + g.pick("3", "8") + ")" + g.pick("", " %") +
+			g.pick("", " OFFSET (SELECT abs(min(k)) FROM w)")
 		return w + "SELECT k, j, c FROM w ORDER BY ALL " + limit
 	case 8:
 		deep := strings.ReplaceAll(body(), "o.", "p.")
@@ -33,6 +34,8 @@ func (g *sqlGenerator) around() string {
 		w+"PIVOT w ON j USING "+g.pick("sum(c)", "count(*)", "max(c) AS m, min(c)")+" GROUP BY k",
 		w+"SELECT COLUMNS(lambda x: x "+g.pick("> 'c'", "<> 'j'", "IN ('k', 'c')")+"), greatest(*COLUMNS(* EXCLUDE (k))) AS g FROM w",
 		w+"SELECT * LIKE '"+g.pick("k", "%j%", "_")+"', unnest([k, c, 1]) AS u FROM w",
+		w+"SELECT j, unnest("+g.pick("list(k)", "max(c, 2)", "[min(k), sum(c)]", "map_keys(histogram(k))")+") AS e, count(*) AS n FROM w GROUP BY j",
+		w+"SELECT j, unnest({'a': k, 'b': "+g.pick("{'c': c}, 'd': j}", "NULL::STRUCT(c INTEGER)}", "{'c': [c]}}")+", recursive := true) FROM w",
 		w+"SELECT * FROM w WHERE (k, j) IN ((1, 2), (3, c), (j, k),) OR c = ANY([2, j])",
 		w+"SELECT * FROM w WHERE (c, k) "+g.pick("=", "<>", "IS DISTINCT FROM")+" (j, 2)",
 		w+"SELECT i, c, count_if(j > 1) AS n, sem(k) AS s, regr_sxx(k, c) AS x "+

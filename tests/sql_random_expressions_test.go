@@ -169,7 +169,8 @@ func (g *sqlGenerator) condition(depth int) string {
 	case 3:
 		return "(" + g.number(depth-1) + " " + compare + " " + g.number(depth-1) + ")"
 	case 4:
-		return "(" + g.text(depth-1) + " " + compare + " " + g.text(depth-1) + ")"
+		return "(" + g.text(depth-1) + g.pick("", "", " COLLATE NOCASE", " COLLATE NOCASE.NOACCENT") + " " + compare + " " +
+			g.text(depth-1) + ")"
 	case 5:
 		return "(" + g.date(depth-1) + " " + compare + " " + g.date(depth-1) + ")"
 	case 6:

@@ -43,6 +43,7 @@ func (g *sqlGenerator) overList(distinct string) string {
 	call := g.pick("mad("+distinct+g.pick("si", "i", "ti"), "entropy("+distinct+g.pick("i % 5", "s", "b"),
 		"product("+distinct+g.pick("i % 2", "ti % 3"), "kurtosis_pop("+distinct+g.pick("si", "id"),
 		"histogram("+distinct+g.pick("i % 5", "s", "dt"), "histogram("+distinct+"si, [0, 10, 1000]",
+		"histogram_exact("+distinct+g.pick("i % 5, [3, 0]", "s, ['Ulm', 'a']", "dt, [DATE '1990-01-01']"),
 		"quantile_disc("+distinct+g.pick("si", "p", "dt")+", [0.9, 0.1]", "quantile_cont("+distinct+"si, [0, 0.5]",
 		"arg_max(id, id, 3", "arg_min(s, id, 2", "max(to_months(i % 7) + to_days(si % 20)")
 	return "CAST(" + call + ")" + g.filter() + " AS " + g.typeOfList(call) + ")"

@@ -141,13 +141,14 @@ func (g *sqlGenerator) ints(depth int) string {
 		"list_filter("+a+", lambda e: e "+g.pick("> 1", "% 2 = 0", "IS NOT NULL")+")",
 		"list_transform("+a+", lambda e, j: e % 7 + CAST(j AS INTEGER))", "[e % 3 FOR e IN "+a+" IF e <> 2]",
 		"flatten(ll)", "("+a+")[1:2]", "("+a+")[:-:-1]",
-		"list_resize("+a+", 3, 9)", "list_sort(list_distinct("+a+"))", "("+a+" || "+g.ints(0)+")")
+		"list_resize("+a+", 3, 9)", "list_sort(list_distinct("+a+"))", "("+a+" || "+g.ints(0)+")",
+		"invoke(lambda x, y: list_append(x, y), "+a+", i % 5)")
 }
 
 // texts writes a list of VARCHAR.
 func (g *sqlGenerator) texts(depth int) string {
 	if depth == 0 {
-		return g.pick("ls", "[s, 'a']", "map_keys(mp)", "string_split(s, 'a')")
+		return g.pick("ls", "[s, 'a']", "map_keys(mp)", "string_split(s, 'a')", "map_values(st::MAP(VARCHAR, VARCHAR))")
 	}
 	a := g.texts(depth - 1)
 	return g.pick(a, "list_transform("+a+", lambda e: upper(e))", "list_sort("+a+")", "list_concat("+a+", ['x'])",

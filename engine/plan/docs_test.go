@@ -96,7 +96,7 @@ by some of its keys, where a condition of the keys is true; GROUP BY of its keys
   GROUP BY and ORDER BY: ` + "`SELECT unnest(tags) AS tag, count(*) FROM 'x.parquet' GROUP BY tag`" + `. Rows without elements are left out,
   but behind LEFT JOIN: ` + "`FROM t LEFT JOIN unnest(tags) AS u(tag) ON true`" + `. ` + "`unnest(list, recursive := true)`" + ` has the elements of lists
   within lists, ` + "`max_depth := 2`" + ` of two levels. Behind SELECT ` + "`unnest(s)`" + ` of a struct has its fields as columns; with recursive and max_depth so
-  have structs within lists and structs.
+  have structs within lists and structs. A list may be of aggregates: ` + "`SELECT k, unnest(list(v)) FROM t GROUP BY k`" + `.
   Several behind SELECT go side by side, the shorter ones with NULL. WHERE leaves out row groups by the columns beside the list.
 - Lists, structs and maps are values, which are compared, grouped, joined and ordered: element by element, field by field, a NULL within
   them last, a list before the longer ones that begin with it. ` + "`[a, b]`" + `, ` + "`{'a': 1}`" + `, ` + "`MAP {'k': 1}`" + `, ` + "`(a, b)`" + `, ` + "`x[1]`" + `, ` + "`x[2:-1]`" + `, ` + "`x[::-1]`" + `, ` + "`s.f`" + `,

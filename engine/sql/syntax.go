@@ -108,6 +108,8 @@ func (s *script) meant(i int) (place int, why string) {
 		return i, ": " + word + " stands before ORDER BY and LIMIT, or behind a SELECT in parentheses that has them"
 	case last >= 0 && clauses[last].token == pg.Token_ORDER && isKeyless(t):
 		return i, ": " + word + " is not expected behind a key of ORDER BY" + offerOrder(word)
+	case t.Token == pg.Token_UNION && (previous.Token == pg.Token_TYPECAST || previous.Token == pg.Token_AS):
+		return i, ": the type UNION is not supported"
 	case t.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
 		return i, fmt.Sprintf(": %s is a word of SQL; a column of that name is written \"%[1]s\"", word)
 	case t.Token != pg.Token_IDENT && t.KeywordKind == pg.KeywordKind_NO_KEYWORD:

@@ -3,6 +3,7 @@ package expr
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/mpga/mpga/engine/query"
@@ -40,6 +41,9 @@ func clocks() []Function {
 			"6700000000", nanosecond),
 		function("julian", "t", "the Julian day, as a double", "julian(TIMESTAMP '2020-02-03 12:00:00')", "2458883.5",
 			julian),
+		function("normalized_interval", "i", "the interval of its length with a day for 24 hours and a month for 30 days",
+			"normalized_interval(INTERVAL '40 days 25:00:00')", "1 month 11 days 01:00:00", normalized),
+		function("current_setting", "name", "the value of the setting TimeZone", "current_setting('TimeZone')", "UTC", setting),
 		operator("timezone", "timezone(zone, t)", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's "+
 			"time; t AT TIME ZONE zone too; without a zone the seconds that the session's zone is ahead of UTC at t",
 			"timezone('Asia/Tokyo', TIMESTAMP '2020-01-01 09:00:00')", "2020-01-01 00:00:00+00", 1, 2, atZone),
@@ -460,4 +464,12 @@ func atZone(b *binder, n *node) {
 	n.typ = typeOf(TimestampTZ)
 	b.want(n, Timestamp)
 	n.eval = map1(n, func(local int64) int64 { return instant(zone, local) })
+}
+
+// setting binds current_setting.
+func setting(b *binder, n *node) {
+	if name := b.word(n, 0); !strings.EqualFold(name, "TimeZone") {
+		b.fail(n.args[0].at, "%s: there is no setting %q; there is TimeZone", n.text, name)
+	}
+	n.typ, n.isConst, n.value = typeOf(Text), true, NameOf(cmp.Or(b.zone, time.UTC))
 }

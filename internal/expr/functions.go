@@ -307,6 +307,8 @@ func timeFunctions() []Function {
 		function("try_strptime", "text, format, ...", "strptime that is NULL where a text is of no format",
 			"try_strptime('31.12.', '%d.%m.%Y')", "NULL", strptime(true)),
 		function("last_day", "t", "last day of its month", "last_day(DATE '2020-02-03')", "2020-02-29", lastDay),
+		function("days_in_month", "t", "the number of days of its month", "days_in_month(DATE '2020-02-03')", "29",
+			func(b *binder, n *node) { b.becomes(n, "day", b.made(n, "last_day", n.args...)) }),
 		operator("make_date", "make_date(year, month, day), make_date(days)", "a date, of its parts, or of days since 1970",
 			"make_date(2020, 2, 29)", "2020-02-29", 1, 3, makeDate),
 		function("dayname", "t", "name of the weekday", "dayname(DATE '2020-02-03')", "Monday", nameOf(func(m moment) string { return timeformat.DayNames[weekday(m.days)] })),

@@ -27,6 +27,8 @@ func moreLists() []Function {
 			"[1, 0]", resize, "array_resize"),
 		function("array_to_string", "list, separator", "the elements as one string, without NULL; NULL of NULLs alone",
 			"array_to_string([1, 2], '-')", "1-2", joinElements, "list_to_string"),
+		function("array_to_string_comma_default", "list [, separator]", "array_to_string with a comma where nothing else is given",
+			"array_to_string_comma_default([1, 2])", "1,2", joinByCommas),
 		function("list_transform", "list, lambda", "what a lambda makes of each element, and perhaps of its number",
 			"list_transform([1, 2], lambda x: x + 1)", "[2, 3]", transform,
 			"list_apply", "apply", "array_transform", "array_apply"),
@@ -339,6 +341,13 @@ func joinElements(b *binder, n *node) {
 		}
 		return e.keeping(n, d)
 	})
+}
+
+func joinByCommas(b *binder, n *node) {
+	if len(n.args) == 1 {
+		n.args = append(n.args, b.constant(typeOf(Text), ","))
+	}
+	joinElements(b, n)
 }
 
 // castList casts the elements of a list that is an argument.

@@ -54,7 +54,7 @@ func partFunctions() []Function {
 		function("parse_path", "path [, separator]", "its folders and its file, as a list", "parse_path('/a/b.csv')",
 			"[/, a, b.csv]", pathParts),
 		function("format_bytes", "n", "bytes in KiB, MiB, GiB, TiB or PiB", "format_bytes(16384)", "16.0 KiB",
-			sized(1024, "KiB", "MiB", "GiB", "TiB", "PiB"), "formatreadablesize"),
+			sized(1024, "KiB", "MiB", "GiB", "TiB", "PiB"), "formatreadablesize", "pg_size_pretty"),
 		function("formatreadabledecimalsize", "n", "bytes in kB, MB, GB, TB or PB", "formatReadableDecimalSize(16000)",
 			"16.0 kB",
 			sized(1000, "kB", "MB", "GB", "TB", "PB")),

@@ -122,6 +122,21 @@ func equalIntervals(b *binder, n *node) {
 	})
 }
 
+// normalized binds normalized_interval: hours within a day, and days within a month, from 0 on.
+func normalized(b *binder, n *node) {
+	b.periods(n, 0)
+	n.typ, n.fallible = period, true
+	n.eval = map1e(n, func(s string) (string, error) {
+		v := intervalFrom(s)
+		days := digits.FloorDiv(v.Micros, dayMicros)
+		v.Micros -= days * dayMicros
+		days += v.Days
+		months := digits.FloorDiv(days, 30)
+		v.Months, v.Days = v.Months+months, days-months*30
+		return n.period(v, v.Months == int64(int32(v.Months)))
+	})
+}
+
 // BytesOfValue is the function of a value's bytes, which tell apart intervals of one length.
 const BytesOfValue = "bytes of value"
 
