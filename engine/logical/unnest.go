@@ -228,7 +228,7 @@ func (r *scope) spreadFields(x *expr.Expr) []item {
 	return fieldsWithin(x, nested.Of(r.columns[at].Type).(*arrow.StructType), levels)
 }
 
-// fieldsWithin returns the fields of a struct, and in place of structs their fields, down to a level; 0 is the last.
+// fieldsWithin returns the fields of a struct, and in place of structs their fields, for some levels, 0 for all.
 func fieldsWithin(x *expr.Expr, of *arrow.StructType, levels int64) (items []item) {
 	for i, f := range of.Fields() {
 		field := expr.Call("struct_extract_at", x, expr.Constant(int64(i+1)))

@@ -18,7 +18,8 @@ func unnestOfGroups(s *sql.Select) (*sql.Select, error) {
 		return nil, nil
 	}
 	groups := *s
-	groups.Items, groups.Distinct, groups.OrderBy, groups.OrderAll, groups.Limit, groups.Offset = nil, false, nil, nil, nil, nil
+	groups.Items, groups.Distinct, groups.OrderBy, groups.OrderAll = nil, false, nil, nil
+	groups.Limit, groups.Offset = nil, nil
 	g := &groupColumns{groups: &groups, names: map[string]bool{}}
 	made := &sql.Select{Text: s.Text, From: &sql.Derived{Query: &groups}, Distinct: s.Distinct, OrderAll: s.OrderAll,
 		Limit: s.Limit, Offset: s.Offset, Parameters: s.Parameters}

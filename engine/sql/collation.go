@@ -32,7 +32,8 @@ func (p *statements) compared(nodes []*pg.Node) []*expr.Expr {
 			names, node = found, c.GetArg()
 			for _, name := range names {
 				if _, ok := collations[strings.ToLower(name)]; !ok {
-					p.fail(p.offset(c.GetLocation()), "no collation is named %s; there are NOCASE, NOACCENT, NFC, and C of bytes", name)
+					const there = "no collation is named %s; there are NOCASE, NOACCENT, NFC, and C of bytes"
+					p.fail(p.offset(c.GetLocation()), there, name)
 				}
 			}
 		}

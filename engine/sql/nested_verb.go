@@ -17,8 +17,20 @@ import (
 
 // bareValues puts parentheses around VALUES that stands behind FROM without them.
 func (s *script) bareValues() {
-	for i := range s.tokens {
-		if s.tokens[i].Token != pg.Token_VALUES || !s.isTablePlace(i) || s.token(i-1).Token == pg.Token_ASCII_40 {
+	inFrom := []bool{false} // of what stands between parentheses
+	for i, t := range s.tokens {
+		top := len(inFrom) - 1
+		switch t.Token {
+		case pg.Token_ASCII_40:
+			inFrom = append(inFrom, false)
+		case pg.Token_ASCII_41:
+			inFrom = inFrom[:max(top, 1)]
+		case pg.Token_FROM:
+			inFrom[top] = true
+		case pg.Token_SELECT, pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_ORDER, pg.Token_WINDOW:
+			inFrom[top] = false
+		}
+		if t.Token != pg.Token_VALUES || !inFrom[top] || !s.isTablePlace(i) {
 			continue
 		}
 		last := i // the parenthesis that closes the last row

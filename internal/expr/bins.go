@@ -102,7 +102,8 @@ func isOtherBin(b *binder, n *node) {
 	n.eval = test1(n, func(s string) bool { return ok && s == other })
 }
 
-// binned returns the bins with the counts of the values up to each of them, or equal to it, and perhaps the other values.
+// binned returns the bins with the counts of the values up to each of them, or equal to it, and perhaps how many others
+// there are.
 func binned(all []frequency, bins []nested.Element, other string, isExact bool) []frequency {
 	made := make([]frequency, len(bins), len(bins)+1)
 	for i, x := range bins {

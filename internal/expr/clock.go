@@ -43,7 +43,8 @@ func clocks() []Function {
 			julian),
 		function("normalized_interval", "i", "the interval of its length with a day for 24 hours and a month for 30 days",
 			"normalized_interval(INTERVAL '40 days 25:00:00')", "1 month 11 days 01:00:00", normalized),
-		function("current_setting", "name", "the value of the setting TimeZone", "current_setting('TimeZone')", "UTC", setting),
+		function("current_setting", "name", "the value of the setting TimeZone", "current_setting('TimeZone')", "UTC",
+			setting),
 		operator("timezone", "timezone(zone, t)", "the time of a zone as a TIMESTAMPTZ, and of a TIMESTAMPTZ the zone's "+
 			"time; t AT TIME ZONE zone too; without a zone the seconds that the session's zone is ahead of UTC at t",
 			"timezone('Asia/Tokyo', TIMESTAMP '2020-01-01 09:00:00')", "2020-01-01 00:00:00+00", 1, 2, atZone),

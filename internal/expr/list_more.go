@@ -27,8 +27,9 @@ func moreLists() []Function {
 			"[1, 0]", resize, "array_resize"),
 		function("array_to_string", "list, separator", "the elements as one string, without NULL; NULL of NULLs alone",
 			"array_to_string([1, 2], '-')", "1-2", joinElements, "list_to_string"),
-		function("array_to_string_comma_default", "list [, separator]", "array_to_string with a comma where nothing else is given",
-			"array_to_string_comma_default([1, 2])", "1,2", joinByCommas),
+		function("array_to_string_comma_default", "list [, separator]",
+			"array_to_string with a comma where nothing else is given", "array_to_string_comma_default([1, 2])", "1,2",
+			joinByCommas),
 		function("list_transform", "list, lambda", "what a lambda makes of each element, and perhaps of its number",
 			"list_transform([1, 2], lambda x: x + 1)", "[2, 3]", transform,
 			"list_apply", "apply", "array_transform", "array_apply"),
@@ -42,7 +43,8 @@ func moreLists() []Function {
 			"list_aggr", "array_aggregate", "array_aggr", "aggregate"),
 		function("is_histogram_other_bin", "a", "whether it is the key that a histogram has for values in none of its bins",
 			"is_histogram_other_bin('')", "true", isOtherBin),
-		function("invoke", "lambda, a, ...", "what a lambda makes of values", "invoke(lambda x, y: x * y, 3, 4)", "12", invoke),
+		function("invoke", "lambda, a, ...", "what a lambda makes of values", "invoke(lambda x, y: x * y, 3, 4)", "12",
+			invoke),
 	}
 	for _, name := range slices.Sorted(maps.Keys(foldExamples)) {
 		call, example := "list_"+name, foldExamples[name]
