@@ -61,7 +61,7 @@ var imports = map[string][]string{
 	"engine/scan/internal/reserve":   {"internal/rowdata"},
 	"engine/scan/internal/rowset":    {"engine/scan/internal/delivery", "internal/recordreader"},
 	"engine/scan/internal/scantest":  {"engine/scan", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "internal/budget", "internal/grouptest", "internal/mem", "internal/nested"},
-	"engine/scan/internal/textfile":  {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "internal/vfs"},
+	"engine/scan/internal/textfile":  {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "internal/digits", "internal/vfs"},
 	"engine/scan/ipc":                {"engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/reserve", "internal/recordreader", "internal/vfs"},
 	"engine/scan/json":               {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/fields", "engine/scan/internal/reserve", "engine/scan/internal/textfile", "internal/nested", "internal/vfs"},
 	"engine/scan/lake":               {"engine/query", "engine/scan", "engine/scan/internal/decode", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/parquet", "internal/nested", "internal/recordreader", "internal/vfs"},

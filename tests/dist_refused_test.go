@@ -385,6 +385,7 @@ func TestDistPlanRefused(t *testing.T) {
 		{"nodes below 0", []string{groups, "--combines", "-2"}, 2, "-2 nodes"},
 		{"splits of no size", []string{groups, "--split-bytes", "many"}, 2, "--split-bytes"},
 		{"rejects", []string{groups, "--ignore-errors", "--rejects", "@DIR/rejects.csv"}, 2, "--rejects"},
+		{"a limit of rejects", []string{groups, "--max-rejects", "1%"}, 2, "--max-rejects is not of a distributed query"},
 		{"folders of no column", []string{groups, "--partition-by", "z"}, 2, "z"},
 		{"two statements", []string{groups, groups}, 2, ""},
 		{"a step of no job", []string{groups, "--step", "x"}, 2, "--step"},

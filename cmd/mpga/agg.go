@@ -144,7 +144,7 @@ func (f *aggFlags) run(cmd *cobra.Command, files []string) (err error) {
 		return err
 	}
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) error {
-		scanOptions.Budget = r.eng.Budget()
+		scanOptions.Budget, r.accept = r.eng.Budget(), f.input.accept
 		source, err := dataset.Open(r.ctx, files, scanOptions)
 		if err != nil {
 			return err

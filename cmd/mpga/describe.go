@@ -57,8 +57,8 @@ func (f *describeFlags) run(cmd *cobra.Command, files []string) (err error) {
 	if f.format != "text" && f.format != "json" {
 		return usagef("describe: --format %q: want text or json", f.format)
 	}
-	if f.input.rejects != "" {
-		return usagef("describe: --rejects is of a query: the rows are not read")
+	if err := f.input.refuse(cmd, "is of a query: describe does not read the rows"); err != nil {
+		return err
 	}
 	opt, err := f.input.options(cmd)
 	if err != nil {

@@ -195,8 +195,8 @@ func (f *planFlags) ofQuery(cmd *cobra.Command, query string) (*distributed.Requ
 	if r.Tables, err = tableOptions(f.tables); err != nil {
 		return nil, err
 	}
-	if f.input.rejects != "" {
-		return nil, usagef("--rejects: rejects are not kept by a distributed query; --ignore-errors leaves such rows out")
+	if err := f.input.refuse(cmd, "is not of a distributed query: --ignore-errors leaves such rows out"); err != nil {
+		return nil, err
 	}
 	if r.Scan, err = f.input.options(cmd); err != nil {
 		return nil, err

@@ -21,10 +21,12 @@ import (
 // inputFlags say how files are read: by the flags of package options.
 type inputFlags struct {
 	rejects string
-	dry     bool // no row is read, and the file of rejects is not written
+	limit   string // of rows with errors; "" before options
+	dry     bool   // no row is read, and the file of rejects is not written
 
 	spool   *dataset.Spool // of standard input; nil before options
 	leftOut *csv.Rejects   // nil before options
+	fsys    vfs.FS         // of the file of rejects; nil before options
 }
 
 func (f *inputFlags) register(flags *pflag.FlagSet) {
@@ -68,9 +70,10 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	if f.rejects != "" {
 		opt.CSV.IgnoreErrors, opt.CSV.InferMost = true, true
 	}
-	if err := checkRejects(f.rejects); err != nil {
+	if err := checkRejects(opt.FS, f.rejects); err != nil {
 		return opt, err
 	}
+	f.limit = opt.CSV.MaxRejects
 	opt.EnsureDefaults()
 	if err := opt.Validate(); err != nil {
 		return opt, usageError{err}
@@ -103,12 +106,25 @@ func flagValue(flag *pflag.Flag, kind options.Kind) (any, error) {
 }
 
 // checkRejects refuses a file that could not be written when the rows have been read.
-func checkRejects(path string) error {
-	if path == "" {
+func checkRejects(fsys vfs.FS, path string) error {
+	if _, isObject := vfs.ObjectsAt(fsys, path); isObject {
 		return nil
 	}
 	return checkFolder("--rejects", path)
 }
+
+// refuse returns an error where a flag is given that is of one query whose rows are read.
+func (f *inputFlags) refuse(cmd *cobra.Command, why string) error {
+	for _, name := range []string{"rejects", "max-rejects"} {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s %s", name, why)
+		}
+	}
+	return nil
+}
+
+// accept refuses a result of which too many rows have been left out.
+func (f *inputFlags) accept() error { return f.leftOut.Check(f.limit, f.rejects) }
 
 // open makes what keeps standard input, and rows that are left out. end closes both.
 func (f *inputFlags) open(cmd *cobra.Command, opt *dataset.Options) {
@@ -122,17 +138,21 @@ func (f *inputFlags) open(cmd *cobra.Command, opt *dataset.Options) {
 		f.leftOut = csv.NewRejects(opt.FS, dir)
 	}
 	opt.Spool, opt.CSV.Rejects = f.spool, f.leftOut // read_csv may ask to ignore errors, too
+	f.fsys = opt.FS
 }
 
-// end writes the rows that were left out, unless the command has failed, says how many they are,
-// and gives back what the input took. It returns the error of the command, or its own.
+// end writes the rows that were left out, unless the command has failed for another reason than their number, says how
+// many they are, and gives back what the input took. It returns the error of the command, or its own.
 func (f *inputFlags) end(err error) error {
 	if f.spool == nil {
 		return err // the flags were wrong
 	}
-	if err == nil {
-		if err = f.leftOut.Tell(slog.Default(), vfs.OS, f.rejects); err != nil {
-			err = fmt.Errorf("--rejects: %w", err)
+	if err == nil { // what goes to the standard output is not published
+		err = f.accept()
+	}
+	if err == nil || errors.Is(err, csv.ErrRejects) {
+		if wrong := f.leftOut.Tell(slog.Default(), f.fsys, f.rejects); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("--rejects: %w", wrong))
 		}
 	}
 	return errors.Join(err, f.leftOut.Close(), f.spool.Close())

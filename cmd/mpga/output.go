@@ -111,6 +111,8 @@ type request struct {
 	sink  sink.Options // of the result
 	shown progress
 	suit  func(*sink.Options) // makes another output suit the engine
+
+	accept func() error // is asked before an output is published; nil agrees
 }
 
 // answer opens an engine within the budgets of the flags, and has ask answer a query with it. The
@@ -147,7 +149,7 @@ func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *bud
 	defer func() { err = errors.Join(err, eng.Close()) }()
 	defer shown.close()
 	suit := func(other *sink.Options) { suitEngine(opt, eng, other) }
-	return ask(&request{f, cmd.Context(), cmd, eng, result, shown, suit})
+	return ask(&request{outputFlags: f, ctx: cmd.Context(), cmd: cmd, eng: eng, sink: result, shown: shown, suit: suit})
 }
 
 // statsReader is a result with its statistics.
@@ -187,6 +189,11 @@ func (r *request) write(result statsReader) (err error) {
 // commit commits the output of a query that has ended, and writes the query's statistics.
 func (r *request) commit(out interface{ Commit() error }, stats engine.Stats) error {
 	observerOf(r.ctx).query(r.ctx, stats)
+	if r.accept != nil {
+		if err := r.accept(); err != nil {
+			return err
+		}
+	}
 	if err := out.Commit(); err != nil {
 		return err
 	}

@@ -135,8 +135,8 @@ func (f *rollupFlags) options(cmd *cobra.Command, text string) (o rollup.Options
 	if f.state == "" {
 		return o, usagef("rollup: --state is missing (see mpga rollup --help)")
 	}
-	if f.input.rejects != "" {
-		return o, usagef("--rejects: rejects are not kept by a roll-up; --ignore-errors leaves such rows out")
+	if err := f.input.refuse(cmd, "is not of a roll-up: --ignore-errors leaves such rows out"); err != nil {
+		return o, err
 	}
 	meaning, err := f.planOptions()
 	if err != nil {

@@ -164,8 +164,8 @@ func (f *serveFlags) serverOptions(cmd *cobra.Command) (opt server.Options, err 
 	if meaning, err = f.planOptions(); err != nil {
 		return opt, err
 	}
-	if f.input.rejects != "" {
-		return opt, usagef("--rejects is of one query; --ignore-errors leaves rows with errors out")
+	if err := f.input.refuse(cmd, "is of one query; --ignore-errors leaves rows with errors out"); err != nil {
+		return opt, err
 	}
 	if opt.Scan, err = f.input.options(cmd); err != nil {
 		return opt, err

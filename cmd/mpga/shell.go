@@ -86,6 +86,9 @@ func (f *shellFlags) options(cmd *cobra.Command, files []string) (opt shell.Opti
 	if opt.Plan.Tables, err = tableOptions(f.tables); err != nil {
 		return opt, err
 	}
+	if cmd.Flags().Changed("max-rejects") {
+		return opt, usagef("shell: --max-rejects is of one query, as mpga sql has it")
+	}
 	names := slices.Sorted(maps.Keys(opt.Plan.Tables))
 	for _, file := range files {
 		name := shell.TableName(file)

@@ -152,6 +152,7 @@ func (f *sqlFlags) run(cmd *cobra.Command, args []string) (err error) {
 		planOptions.Scan.Readers = readers // an option may be for one of the statements
 	}
 	return f.answer(cmd, f.engineOptions(), &f.budgetFlags, sinkOptions, func(r *request) (err error) {
+		r.accept = f.input.accept
 		session, err := f.newSession(r, planOptions)
 		if err != nil {
 			return err

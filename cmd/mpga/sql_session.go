@@ -183,6 +183,7 @@ func (s *sqlSession) run(st *sqlStatement, tell planText) (err error) {
 // copy runs a COPY, and writes its answer.
 func (s *sqlSession) copy(c *copying, opt plan.Options) error {
 	s.suit(&c.files)
+	c.files.BeforePublish = s.accept
 	result, err := copyto.Run(s.ctx, s.eng, c.Copy, opt, c.files)
 	if err != nil {
 		return err

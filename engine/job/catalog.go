@@ -78,10 +78,7 @@ func (c *Catalog) validate() error {
 		case t.Rollup != "" && !reflect.DeepEqual(t.Input, Input{}):
 			v.add(at+".input", errors.New("a roll-up has no files to read"))
 		}
-		if t.Input.Rejects != "" {
-			v.add(at+".input.rejects",
-				errors.New("not supported: a table that is read by many has no file of its rows with errors"))
-		}
+		v.add(at+".input", t.Input.refuse("not supported: a table is read by many statements"))
 		var err error
 		t.Scan, err = t.Input.options()
 		v.add(at+".input", err)

@@ -58,6 +58,8 @@ func TestCatalogErrors(t *testing.T) {
 		"tables:\n - name: a\n   files: [x]\n   input: {delimeter: x}":   "delimiter",
 		"tables:\n - name: a\n   files: [x]\n   input: {quote: xx}":      "tables[0].input.quote",
 		"tables:\n - name: a\n   files: [x]\n   input: {rejects: r.csv}": "not supported",
+		"tables:\n - name: a\n   files: [x]\n   input: {max_rejects: 1}": "tables[0].input: max_rejects: not supported",
+		"tables:\n - name: a\n   files: [x]\n   input: {optional: yes}":  "tables[0].input: optional: not supported",
 		"sources: {}": "tables",
 	} {
 		_, _, err := loadCatalog(t, text)

@@ -36,9 +36,8 @@ func (j *Job) Distributed(step string) (r distributed.Request, err error) {
 	if r.Scan, err = s.Input.options(); err != nil {
 		return r, j.stepError(at, err)
 	}
-	if s.Input.Rejects != "" {
-		return r, j.stepError(at,
-			errors.New("rejects are not kept by a distributed step; ignore_errors leaves such rows out"))
+	if err := s.Input.refuse("not supported by a distributed step"); err != nil {
+		return r, j.stepError(at, err)
 	}
 	if r.Layout, err = s.sinkOptions(); err != nil {
 		return r, j.stepError(at, err)

@@ -67,7 +67,9 @@ type Step struct {
 // options lists.
 type Input struct {
 	dataset.Options
-	Rejects string // CSV file to write rows with errors to, which are left out for it; "": no file
+	Optional bool `yaml:"optional" json:",omitzero" doc:"Pass over patterns without files, and skip a step without any."`
+
+	Rejects string // CSV file or object to write rows with errors to, which are left out for it; "": no file
 
 	wrong validation // of values that a file has; the fields of its errors begin with a dot
 }
@@ -312,7 +314,7 @@ func (v *validation) step(at string, s *Step) {
 // rejects refuses files of rejects that another file of the job replaces, or that replace another.
 func (v *validation) rejects(steps []Step) {
 	for i := range steps {
-		if path := steps[i].Input.Rejects; path != "" && !isURL(path) {
+		if steps[i].Input.Rejects != "" {
 			v.add(fmt.Sprintf("steps[%d].input.rejects", i), rejectsTaken(steps, i))
 		}
 	}
@@ -352,14 +354,25 @@ func (in *Input) options() (dataset.Options, error) {
 	if in.Rejects != "" {
 		opt.CSV.IgnoreErrors, opt.CSV.InferMost = true, true
 	}
-	if isURL(in.Rejects) {
-		v.add(".rejects", fmt.Errorf("%s: want a file of the system", in.Rejects))
-	}
+	opt.SkipMissing = in.Optional
 	if len(v.errs) == 0 {
 		opt.EnsureDefaults()
 		v.add("", opt.Validate())
 	}
 	return opt, v.err()
+}
+
+// refuse returns an error where a field of the input is set that only a step has which one run answers whole.
+func (in *Input) refuse(why string) error {
+	switch {
+	case in.Rejects != "":
+		return fmt.Errorf("rejects: %s; ignore_errors leaves rows with errors out", why)
+	case in.CSV.MaxRejects != "":
+		return fmt.Errorf("max_rejects: %s; ignore_errors leaves rows with errors out", why)
+	case in.Optional:
+		return fmt.Errorf("optional: %s", why)
+	}
+	return nil
 }
 
 // set gives an option the value that a file has. What it does not take is for Validate to tell, with

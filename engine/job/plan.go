@@ -100,7 +100,10 @@ func (p *Plan) step(ctx context.Context, s *Step, written map[string]int, opt *O
 	if err != nil {
 		return nil, err
 	}
-	sp.Skip, sp.Reason, sp.Files, sp.Bytes = skip, reason, len(now.Inputs), totalBytes(now.Inputs)
+	if sp.Skip, sp.Reason = skip, reason; now == nil {
+		return sp, nil
+	}
+	sp.Files, sp.Bytes = len(now.Inputs), totalBytes(now.Inputs)
 	in := columnsRead{tables: tables}
 	if in.schema, err = s.schemaOfFiles(ctx, scanOptions); err != nil {
 		return nil, err

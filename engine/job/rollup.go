@@ -54,9 +54,7 @@ func (s *Step) checkRollup() error {
 	if s.Rollup.KeepParts < 0 {
 		v.add(".keep_parts", fmt.Errorf("%d: want 0 or more", s.Rollup.KeepParts))
 	}
-	if s.Input.Rejects != "" {
-		v.add("", errors.New("rejects are not kept by a roll-up; ignore_errors leaves such rows out"))
-	}
+	v.add("", s.Input.refuse("not supported by a roll-up"))
 	return v.err()
 }
 

@@ -99,7 +99,9 @@ func TestRollupRefused(t *testing.T) {
 		{"rollup: states/guests", "rollup: {state: s, keep_parts: -3}", "rollup.keep_parts: -3: want 0 or more"},
 		{"rollup: states/guests", "rollup: {state: s, whole_bytes: 0}", "want a size"},
 		{"rollup: states/guests", "rollup: {state: s, keep: 3 weeks}", "want days"},
-		{"rollup: states/guests", "rollup: s\n    input: {rejects: r.csv}", "rejects are not kept by a roll-up"},
+		{"rollup: states/guests", "rollup: s\n    input: {rejects: r.csv}", "rejects: not supported by a roll-up"},
+		{"rollup: states/guests", "rollup: s\n    input: {max_rejects: 1%}", "max_rejects: not supported by a roll-up"},
+		{"rollup: states/guests", "rollup: s\n    input: {optional: true}", "optional: not supported by a roll-up"},
 		{"    output: out/names.csv", "    rollup: states/guests\n    output: out/names.csv",
 			"step names keeps its states in"},
 	} {

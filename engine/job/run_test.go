@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -609,5 +610,107 @@ steps:
 	}
 	if _, err := reparsed(t, dir, strings.Replace(job, "left/", "in/", 1)).Run(context.Background(), Options{Force: true}); err == nil || !strings.Contains(err.Error(), "what it writes") {
 		t.Errorf("rejects among the inputs: %v", err)
+	}
+}
+
+// Would catch an output that is published although too many rows of its input have errors, one that is not where they
+// are few enough, an error without the numbers or the field, and rows with errors that nobody can look at.
+func TestRunMaxRejects(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "in", "a.csv"), "n\n1\n2\n")
+	writeFile(t, filepath.Join(dir, "in", "b.csv"), "n\n3\nx\n")
+	job := `
+steps:
+  - name: sum
+    from: in/*.csv
+    input: {types: {n: int}, max_rejects: LIMIT, rejects: left.csv}
+    agg: sum(n) as n
+    output: out.csv
+`
+	run := func(limit string) error {
+		_, err := reparsed(t, dir, strings.Replace(job, "LIMIT", limit, 1)).Run(t.Context(), Options{})
+		return err
+	}
+	out := filepath.Join(dir, "out.csv")
+	for _, limit := range []string{"25%", "1"} {
+		if err := run(limit); err != nil || readFile(t, out) != "n\n6\n" {
+			t.Errorf("%s: %v, %s", limit, err, readFile(t, out))
+		}
+		writeFile(t, out, "kept")
+	}
+	for limit, allows := range map[string]string{"24.9%": "24.9%", "0": "0"} {
+		if err := os.RemoveAll(filepath.Join(dir, "left.csv")); err != nil {
+			t.Fatal(err)
+		}
+		err := run(limit)
+		want := "step sum: too many rows with errors: 1 of 4 rows (25%), and input.max_rejects allows " + allows + "; " +
+			filepath.Join(dir, "left.csv") + " has them"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", limit, err, want)
+		}
+		if got := readFile(t, out); got != "kept" {
+			t.Errorf("%s: the output is %s", limit, got)
+		}
+		if got := readFile(t, filepath.Join(dir, "left.csv")); !strings.Contains(got, ",n,x,") {
+			t.Errorf("%s: the rejects are %s", limit, got)
+		}
+	}
+}
+
+// Would catch a step that fails without files though its input is optional, one that runs with none, a pattern without
+// files that hides those of another, and an input that is not optional and is passed over.
+func TestRunOptional(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "empty"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	job := `
+steps:
+  - name: sum
+    from: [in/*.csv, missing.csv, empty, gone/**/*.csv]
+    input: {optional: true}
+    agg: sum(n) as n
+    output: sum.csv
+  - name: twice
+    sql: SELECT n * 2 AS n FROM sum
+    input: {optional: true}
+    output: twice.csv
+`
+	run := func(text string) (outcomes, reasons []string, err error) {
+		report, err := reparsed(t, dir, text).Run(t.Context(), Options{})
+		for _, s := range report.Steps {
+			outcomes, reasons = append(outcomes, string(s.Outcome)), append(reasons, s.Reason)
+		}
+		return outcomes, reasons, err
+	}
+	outcomes, reasons, err := run(job)
+	if err != nil || !slices.Equal(outcomes, []string{"skipped", "skipped"}) || !strings.Contains(reasons[0], "optional") ||
+		!strings.Contains(reasons[1], "what step sum writes") {
+		t.Errorf("no file: %v, %q, %v", outcomes, reasons, err)
+	}
+	plan, err := reparsed(t, dir, job).Plan(t.Context(), Options{})
+	if err != nil || !strings.Contains(plan.String(), "1. sum: skipped, its input is optional, and there is none") {
+		t.Errorf("no file: %v, %v", plan, err)
+	}
+	if _, _, err := run(strings.ReplaceAll(job, "true", "false")); err == nil || !strings.Contains(err.Error(), "no file matches") {
+		t.Errorf("an input that is not optional: %v", err)
+	}
+	writeFile(t, filepath.Join(dir, "in", "a.csv"), "n\n1\n2\n")
+	if outcomes, _, err := run(job); err != nil || !slices.Equal(outcomes, []string{"done", "done"}) {
+		t.Errorf("a file: %v, %v", outcomes, err)
+	}
+	if got := readFile(t, filepath.Join(dir, "twice.csv")); got != "n\n6\n" {
+		t.Errorf("a file: %s", got)
+	}
+	if outcomes, _, err := run(job); err != nil || !slices.Equal(outcomes, []string{"skipped", "skipped"}) {
+		t.Errorf("nothing has changed: %v, %v", outcomes, err)
+	}
+	writeFile(t, filepath.Join(dir, "empty", "b.csv"), "n\n5\n")
+	if outcomes, _, err := run(job); err != nil || !slices.Equal(outcomes, []string{"done", "done"}) {
+		t.Errorf("a file of another pattern: %v, %v", outcomes, err)
+	}
+	writeFile(t, filepath.Join(dir, "in", "a.csv"), "m\n1\n")
+	if _, _, err := run(job); err == nil {
+		t.Error("an error of a file that is there was passed over")
 	}
 }

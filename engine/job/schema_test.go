@@ -112,6 +112,24 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+// Would catch a field that the documentation does not name.
+func TestFieldsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/jobs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[Job](), reflect.TypeFor[Step](), reflect.TypeFor[Input](), reflect.TypeFor[Output](),
+		reflect.TypeFor[Rollup](), reflect.TypeFor[Limits](), reflect.TypeFor[Retry](),
+	} {
+		for _, f := range fieldsOf(of) {
+			if !strings.Contains(string(text), "`"+f.name+"`") && !strings.Contains(string(text), "`"+f.name+":") {
+				t.Errorf("%s: docs/jobs.md does not name %s", of, f.name)
+			}
+		}
+	}
+}
+
 // everyField has every field that a file may have.
 const everyField = `
 name: every
@@ -145,7 +163,7 @@ steps:
     retry: {attempts: 1}
   - name: two
     from: out
-    input: {rejects: left/rows.csv, table_version: 3, snapshot: 12, as_of: "2026-01-31 12:00:00"}
+    input: {rejects: left/rows.csv, max_rejects: 1%, optional: true, table_version: 3, snapshot: 12, as_of: "2026-01-31 12:00:00"}
     sql: SELECT * FROM input
     output: two.csv
 `

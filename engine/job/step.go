@@ -139,11 +139,16 @@ func (j *Job) inspect(ctx context.Context, s *Step, scanOptions dataset.Options,
 	if now.Fingerprint, err = s.fingerprint(); err != nil {
 		return nil, false, "", err
 	}
-	if now.Inputs, err = s.inputs(ctx, scanOptions); err != nil {
+	now.Inputs, err = s.inputs(ctx, scanOptions)
+	if s.Input.Optional && errors.Is(err, dataset.ErrNoFile) {
+		return nil, true, "its input is optional, and there is none: " + redact.Error(err).Error(), nil
+	}
+	if err != nil {
 		return nil, false, "", err
 	}
 	for _, in := range now.Inputs {
-		if within(in.Path, redact.URL(s.Output.Path)) || s.Input.Rejects != "" && within(in.Path, s.Input.Rejects) {
+		rejects := redact.URL(s.Input.Rejects)
+		if within(in.Path, redact.URL(s.Output.Path)) || rejects != "" && within(in.Path, rejects) {
 			return nil, false, "", fmt.Errorf("%s: the step would read what it writes", in.Path)
 		}
 	}
@@ -228,13 +233,13 @@ func (r *stepRun) answer(ctx context.Context, scanOptions dataset.Options) (err 
 	if err := errors.Join(result.Err(), context.Cause(ctx)); err != nil {
 		return err
 	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
 	if err := rejects.Tell(r.log, r.FS, s.Input.Rejects); err != nil {
 		return fmt.Errorf("input.rejects: %w", err)
 	}
-	return nil
+	if err := rejects.Check(s.Input.CSV.MaxRejects, s.Input.Rejects); err != nil {
+		return err
+	}
+	return out.Commit()
 }
 
 // engineOptions returns how the engine of the step is opened.

@@ -85,6 +85,10 @@ type Options struct {
 	// Rejects takes the rows that IgnoreErrors leaves out. The default, nil, drops them.
 	Rejects *Rejects `json:"-"`
 
+	// MaxRejects is how many rows may be left out, as "100", or which part of all rows that are read, as "1%". Whoever
+	// publishes what was read asks Rejects.Check. It implies IgnoreErrors and InferMost. The default is any number.
+	MaxRejects string `json:"max_rejects,omitzero"`
+
 	// AllText reads the columns that are not in Types as text.
 	AllText bool `json:"all_text,omitzero"`
 
@@ -100,6 +104,9 @@ const sampleRowsDefault = 20_480
 func (o *Options) EnsureDefaults() {
 	if o.NullStrings == nil {
 		o.NullStrings = []string{""}
+	}
+	if o.MaxRejects != "" {
+		o.IgnoreErrors, o.InferMost = true, true
 	}
 	o.SampleRows = cmp.Or(o.SampleRows, sampleRowsDefault)
 	o.DecimalSeparator = cmp.Or(o.DecimalSeparator, '.')
@@ -144,6 +151,9 @@ func (o *Options) Validate() []error {
 		"%s (%d) must not be negative", knob.Name("dataset.CSV.SkipLines"), o.SkipLines)
 	errs.If(o.SampleRows < 1 && o.SampleRows != textfile.SampleAll,
 		"%s (%d) must be at least 1, or -1 for all rows", knob.Name("dataset.CSV.SampleRows"), o.SampleRows)
+	if _, err := textfile.ParseRejectsLimit(o.MaxRejects); err != nil {
+		errs = append(errs, knob.Errorf("%s (%w)", knob.Name("dataset.CSV.MaxRejects"), err))
+	}
 	for name, typ := range o.Types {
 		_, isNested := typ.(*nested.Type) // of JSON, or an error of SetTypes
 		errs.If(!isNested && !fields.CanBe(typ),
@@ -190,6 +200,9 @@ const (
 
 // Rejects takes the rows that IgnoreErrors leaves out.
 type Rejects = textfile.Rejects
+
+// ErrRejects is the error of input that has more rows with errors than MaxRejects allows.
+var ErrRejects = textfile.ErrRejects
 
 // NewRejects returns rejects that keep rows in a temporary file, in a folder of a file system, until
 // they are written or closed.

@@ -15,11 +15,13 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/dustin/go-humanize"
 
 	"github.com/mpga/mpga/engine/scan"
 	"github.com/mpga/mpga/engine/scan/csv"
 	"github.com/mpga/mpga/engine/scan/internal/scantest"
 	"github.com/mpga/mpga/engine/scan/internal/textfile"
+	"github.com/mpga/mpga/internal/digits"
 	"github.com/mpga/mpga/internal/invariants"
 	"github.com/mpga/mpga/internal/vfs"
 )
@@ -220,7 +222,80 @@ func tryLeniently(t *testing.T, text string, opt csv.Options, sizes textfile.Siz
 	if n := opt.Rejects.Count(); n != told {
 		t.Errorf("%d rows were told of, and %d counted", told, n)
 	}
+	if told > 0 {
+		wantLimit(t, opt.Rejects, told, told+int64(len(rows)))
+	}
 	return rows, strings.ReplaceAll(string(content), path+",", ""), err
+}
+
+// wantLimit checks how many of all rows have been counted, and how many may be.
+func wantLimit(t *testing.T, rejects *csv.Rejects, rejected, rows int64) {
+	t.Helper()
+	of := fmt.Sprintf("%s of %s ", humanize.Comma(rejected), digits.Counted(rows, "row"))
+	if err := rejects.Check(fmt.Sprint(rejected-1), ""); !errors.Is(err, csv.ErrRejects) || !strings.Contains(err.Error(), of) {
+		t.Errorf("want %s: %v", of, err)
+	}
+	if err := rejects.Check(fmt.Sprint(rejected), ""); err != nil {
+		t.Errorf("%d are allowed: %v", rejected, err)
+	}
+}
+
+// Would catch rows that are counted twice where a split is read once more, as after an error of a device, in batches of
+// other sizes, and rows that are not counted because they follow those of a reader that was given up.
+func TestCSVRejectsCountedOnce(t *testing.T) {
+	text := "a,b\n" + strings.Repeat("1,2\n3\n4,5\n6,7\n", 500)
+	path := scantest.WriteFile(t, t.TempDir(), "f.csv", []byte(text))
+	rejects := &csv.Rejects{}
+	opt := Options{CSV: csv.Options{IgnoreErrors: true, Rejects: rejects}, sizes: textfile.Sizes{Chunk: 1000}}
+	src, err := Open(t.Context(), []string{path}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits, err := src.Splits(t.Context(), []int{0, 1})
+	if err != nil || len(splits) < 3 {
+		t.Fatalf("%d splits, %v", len(splits), err)
+	}
+	for _, split := range splits {
+		r, err := split.Open(t.Context(), scan.OpenOptions{BatchRows: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Next()
+		r.Release()
+		for _, batch := range []int{10, 3, 1000} {
+			if _, err := scantest.ReadSplit(split, scan.OpenOptions{BatchRows: batch}, &[]string{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wantLimit(t, rejects, 500, 2000)
+}
+
+// Would catch a limit that is read as another, and a share that is rounded before it is compared.
+func TestCSVRejectsLimit(t *testing.T) {
+	text := "a,b\n" + strings.Repeat("1,2\n", 997) + strings.Repeat("3\n", 3)
+	path := scantest.WriteFile(t, t.TempDir(), "f.csv", []byte(text))
+	rejects := &csv.Rejects{}
+	src, err := Open(t.Context(), []string{path}, Options{CSV: csv.Options{IgnoreErrors: true, Rejects: rejects}})
+	if err == nil {
+		_, err = scantest.ReadAll(src, []int{0}, scan.OpenOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, allowed := range map[string]bool{
+		"": true, "0": false, "2": false, "3": true, "0%": false, "0.299999999%": false, "0.3%": true, "100%": true, "999999999999999999": true,
+	} {
+		if err := rejects.Check(limit, ""); (err == nil) != allowed || !allowed && !errors.Is(err, csv.ErrRejects) {
+			t.Errorf("%q: %v", limit, err)
+		}
+	}
+	for _, limit := range []string{"x", "-1", "1 %", "101%", "1.5", "1e3", "1/3", "0x10", "9999999999999999999", "%", "1%%", "\n1"} {
+		opt := Options{CSV: csv.Options{MaxRejects: limit}}
+		if err := opt.Validate(); err == nil || !strings.Contains(err.Error(), "want a number of rows as 100") {
+			t.Errorf("%q: %v", limit, err)
+		}
+	}
 }
 
 // Would catch rows that are left out and not told of, and others than those with errors.

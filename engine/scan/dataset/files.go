@@ -32,10 +32,13 @@ func (o *Options) find(ctx context.Context, patterns []string) ([]string, error)
 	var names []string
 	for _, pattern := range patterns {
 		found, err := expand(ctx, o.FS, pattern)
-		if err != nil {
+		if isNone := errors.Is(err, ErrNoFile); err != nil && (!isNone || !o.SkipMissing) {
 			return nil, redact.Error(err)
 		}
 		names = append(names, found...)
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: %w", strings.Join(redact.Names(patterns), ", "), ErrNoFile)
 	}
 	if i := slices.Index(names, decode.StdinName); i >= 0 && slices.Contains(names[i+1:], decode.StdinName) {
 		return nil, errors.New("standard input (-) is named twice; it can be read once")
@@ -70,7 +73,7 @@ func expand(ctx context.Context, fsys vfs.FS, pattern string) ([]string, error) 
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case !strings.ContainsAny(pattern, patternMeta):
-		return nil, fmt.Errorf("%s: %w", redact.URL(pattern), syscall.ENOENT)
+		return nil, noFile{fmt.Errorf("%s: %w", redact.URL(pattern), syscall.ENOENT)}
 	}
 	p, err := parsePattern(pattern)
 	if err != nil {
@@ -108,17 +111,26 @@ func (p *pattern) expand(ctx context.Context, fsys vfs.FS) ([]string, error) {
 		names = append(names, below...)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no file matches", redact.URL(p.text))
+		return nil, noFile{fmt.Errorf("%s: no file matches", redact.URL(p.text))}
 	}
 	return names, nil
 }
 
 func noDataFile(dir string) error {
-	return fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
+	return noFile{fmt.Errorf("%s: the directory holds no data file (.parquet, .pq, .arrow, .ipc, .feather, "+
 		".arrows, .csv, .tsv, .json, .ndjson, .jsonl, and these texts with .gz, .zst or .bz2); name "+
 		"files of other endings by a glob",
-		redact.URL(dir))
+		redact.URL(dir))}
 }
+
+// ErrNoFile is the error of patterns that no file has.
+var ErrNoFile = errors.New("no file matches")
+
+// noFile is an error that is ErrNoFile, too, and says more.
+type noFile struct{ error }
+
+func (e noFile) Is(target error) bool { return target == ErrNoFile }
+func (e noFile) Unwrap() error        { return e.error }
 
 // walkDir returns the data files below a directory, sorted by path. A table of Delta or Iceberg below is refused: some
 // of its files are its rows no more. Who names its directory itself has asked for the files.

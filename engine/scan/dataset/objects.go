@@ -22,8 +22,10 @@ func expandObjects(objects vfs.Objects, fsys vfs.FS, name string) ([]string, err
 			return []string{name}, nil
 		case err == nil:
 			return objectsBelow(objects, strings.TrimRight(name, "/"))
-		case !isPattern || !errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
+		case !isPattern:
+			return nil, noFile{err}
 		}
 	}
 	p, err := parsePattern(name)
@@ -41,7 +43,7 @@ func expandObjects(objects vfs.Objects, fsys vfs.FS, name string) ([]string, err
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s: no object matches", redact.URL(name))
+		return nil, noFile{fmt.Errorf("%s: no object matches", redact.URL(name))}
 	}
 	return names, nil
 }

@@ -65,6 +65,9 @@ type Options struct {
 	// default are the columns of the first file, which all files must have.
 	UnionByName bool `json:"union_by_name,omitzero"`
 
+	// SkipMissing passes over patterns that no file has, as long as another has one. The default is an error.
+	SkipMissing bool `json:"skip_missing,omitzero"`
+
 	// Filename adds a column filename of the names of the files, as they are in errors: without the
 	// secrets of URLs. Conditions on it leave files out.
 	Filename bool `json:"filename,omitzero"`

@@ -15,7 +15,7 @@ import (
 )
 
 // programs are the fields that a program sets, and no user.
-var programs = []knob.Name{"dataset.FS", "dataset.Stdin", "dataset.Spool", "dataset.Known", "dataset.Ranges", "dataset.Readers", "dataset.Budget", "dataset.FilenameHidden", "dataset.RowNumberHidden",
+var programs = []knob.Name{"dataset.FS", "dataset.Stdin", "dataset.Spool", "dataset.Known", "dataset.Ranges", "dataset.Readers", "dataset.SkipMissing", "dataset.Budget", "dataset.FilenameHidden", "dataset.RowNumberHidden",
 	"dataset.CSV", "dataset.JSON"}
 
 // Would catch a field of the readers that no entry sets, and an entry of a field that is gone.

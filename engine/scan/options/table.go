@@ -64,6 +64,11 @@ var table = []*Option{
 			"file, line, byte, column, value, reason, text; " + inferMost,
 		yamlDoc: "CSV file to write the rows to that are left out, with their places and the reasons; " +
 			"it implies ignore_errors, and " + inferMost + "."},
+	{Kind: Mark, fields: "CSV.MaxRejects", Flag: "max-rejects",
+		Doc: "fail, and publish nothing, where more than `N` rows of CSV have errors, as 100, or more than a part of all " +
+			"rows, as 1%; implies --ignore-errors, and " + inferMost,
+		yamlDoc: "Rows of CSV that may have errors, as 100, or a part of all rows that the step reads, as 1%: more are an " +
+			"error, and the output stays as it was. It implies ignore_errors, and " + inferMost + "."},
 	{Kind: Truth, fields: "Filename", Flag: "filename", sql: "filename", of: "csv json parquet delta iceberg",
 		Doc: "add a column filename, with the name of the file of each row"},
 	{Kind: Truth, fields: "RowNumber", Flag: "file-row-number", sql: "file_row_number", of: "parquet delta iceberg",

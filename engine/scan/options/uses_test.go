@@ -23,7 +23,7 @@ import (
 var users = map[string]string{
 	"delimiter": "csv tsv", "header": "csv tsv", "quote": "csv tsv", "null": "csv tsv", "date-format": "csv tsv", "timestamp-format": "csv tsv",
 	"decimal-separator": "csv tsv", "thousands": "csv tsv", "encoding": "csv tsv", "comment": "csv tsv", "escape": "csv tsv", "skip": "csv tsv",
-	"null-padding": "csv tsv", "ignore-errors": "csv tsv", "rejects": "csv tsv", "names": "csv tsv", "all_varchar": "csv tsv",
+	"null-padding": "csv tsv", "ignore-errors": "csv tsv", "rejects": "csv tsv", "max-rejects": "csv tsv", "names": "csv tsv", "all_varchar": "csv tsv",
 	"type": "csv tsv json", "columns": "csv tsv json", "sample-rows": "csv tsv json", "row-limit": "json",
 	"filename": "csv tsv json parquet arrow delta iceberg", "file-row-number": "parquet arrow delta iceberg",
 	"union-by-name": "csv tsv json parquet arrow", "no-hive": "csv tsv json parquet arrow", "trust-statistics": "parquet delta iceberg",

@@ -197,6 +197,9 @@ func (r *reader) convert() (rows int, err error) {
 		if n, err = r.add(rows, n); err != nil {
 			return 0, err
 		}
+		if r.file.Lenient {
+			r.countTaken(n, next)
+		}
 		r.pos = next
 		rows += n
 	}

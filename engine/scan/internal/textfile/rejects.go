@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mpga/mpga/engine/scan/internal/fields"
+	"github.com/mpga/mpga/internal/redact"
 	"github.com/mpga/mpga/internal/vfs"
 )
 
@@ -24,6 +25,7 @@ type Rejects struct {
 	fsys  vfs.FS // where rows are kept until they are written; nil where they are counted alone
 	dir   string // of fsys, for a temporary file
 	count atomic.Int64
+	taken atomic.Int64 // rows without an error
 	files atomic.Int64 // that may have rows to reject
 
 	mu      sync.Mutex
@@ -52,8 +54,8 @@ func (r *Rejects) NextFile() int { return int(r.files.Add(1)) }
 // rejectColumns are the columns of a file of rejects.
 var rejectColumns = []string{"file", "line", "byte", "column", "value", "reason", "text"}
 
-// WriteFile writes the rows in the order of the input, whole or not at all, as CSV with the columns
-// file, line (from 1), byte (the offset of the row in the text, unpacked and in UTF-8), column,
+// WriteFile writes the rows to a file or an object, in the order of the input, whole or not at all, as CSV with the
+// columns file, line (from 1), byte (the offset of the row in the text, unpacked and in UTF-8), column,
 // value, reason and text. Column and value are empty where the row as a whole is wrong.
 func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
 	r.mu.Lock()
@@ -61,7 +63,7 @@ func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
 	slices.SortFunc(r.extents, func(a, b rejectExtent) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset))
 	})
-	return vfs.WriteFileBy(fsys, path, 0o666, func(to io.Writer) error {
+	return vfs.WriteAny(fsys, path, func(to io.Writer) error {
 		w := stdcsv.NewWriter(to)
 		err := w.Write(rejectColumns)
 		if w.Flush(); err != nil || w.Error() != nil {
@@ -84,7 +86,7 @@ func (r *Rejects) Tell(log *slog.Logger, fsys vfs.FS, path string) error {
 		if err := r.WriteFile(fsys, path); err != nil {
 			return err
 		}
-		of = append(of, "rejects", path)
+		of = append(of, "rejects", redact.URL(path))
 	}
 	if r.Count() > 0 {
 		log.Warn("rows left out because of errors", of...)
@@ -124,7 +126,8 @@ func (r *Rejects) keep(file int, offset int64, lines []byte) (err error) {
 // leftOut is what all readers of a part of a file have told of rows that are left out: a part is
 // read again where a device failed.
 type leftOut struct {
-	upTo atomic.Int64 // offset in the text, before which all rows have been told
+	upTo  atomic.Int64 // offset in the text, before which all rows have been told
+	taken atomic.Int64 // offset in the text, before which all rows without an error have been counted
 }
 
 // rejectLinesMax is how many bytes of lines a reader keeps before it hands them on.
@@ -184,6 +187,25 @@ func (r *reader) leaveOut(row rejected) error {
 		return w.Error()
 	}
 	return r.handOn()
+}
+
+// countTaken counts the n rows that were split last and not left out, unless they have been counted. The text behind
+// them begins at an offset of the buffer.
+func (r *reader) countTaken(n, next int) {
+	rejects, j := r.file.Rejects, &r.rejecter
+	from, to := j.left.taken.Load(), r.base+int64(next)
+	if rejects == nil || r.opt.Sample || to <= from {
+		return
+	}
+	splitter := r.splitter.(Lenient)
+	for row := n - 1; row >= 0; row-- {
+		if r.base+int64(splitter.RowAt(row)) < from {
+			n -= row + 1
+			break
+		}
+	}
+	j.left.taken.Store(to)
+	rejects.taken.Add(int64(n))
 }
 
 // handOn hands the lines to the rejects of all readers.
