@@ -388,9 +388,16 @@ func TestObjectCommand(t *testing.T) {
 	if err := write("s3://bucket/in/year=2001/a.parquet", sink.Options{FS: fsys}, batch); err != nil {
 		t.Fatal(err)
 	}
-	job := filepath.Join(t.TempDir(), "job.yaml")
-	text := "steps:\n- {name: one, from: s3://bucket/out, by: city, agg: sum(rows) as rows, output: s3://bucket/job.csv}\n"
+	dir := t.TempDir()
+	job, lines := filepath.Join(dir, "job.yaml"), filepath.Join(dir, "lines.csv")
+	text := "steps:\n- {name: one, from: s3://bucket/out, by: city, agg: sum(rows) as rows, output: s3://bucket/job.csv}\n" +
+		"- {name: lenient, from: lines.csv, input: {rejects: s3://bucket/left/job.csv}, agg: sum(n), output: s3://bucket/n.csv}\n" +
+		"- {name: none, from: s3://bucket/none/*.csv, input: {optional: true}, agg: count(*), output: s3://bucket/none.csv}\n" +
+		"- {name: empty, from: s3://bucket/none, input: {optional: true}, agg: count(*), output: s3://bucket/empty.csv}\n"
 	if err := os.WriteFile(job, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lines, []byte("n\n1\nx\n2\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -403,6 +410,9 @@ func TestObjectCommand(t *testing.T) {
 		{[]string{"run", job}, ""},
 		{[]string{"sql", "SELECT city, rows FROM 's3://bucket/out' ORDER BY city LIMIT 1", "--format", "csv"}, "city,rows\nBonn & Köln,"},
 		{[]string{"agg", "--agg", "sum(rows), count(*)", "--format", "csv", "s3://bucket/job.csv"}, "5000,4"},
+		{[]string{"agg", "--agg", "sum(n)", "--format", "csv", "--rejects", "s3://bucket/left/agg.csv", lines}, "3\n"},
+		{[]string{"sql", "SELECT line, value FROM 's3://bucket/left/agg.csv'", "--format", "csv"}, "line,value\n3,x\n"},
+		{[]string{"sql", "SELECT line, value FROM 's3://bucket/left/job.csv'", "--format", "csv"}, "line,value\n3,x\n"},
 		{[]string{"gen", "pairs", "--rows", "1000", "--groups", "10", "-o", "s3://bucket/gen/one.parquet"}, ""},
 		{[]string{"gen", "pairs", "--rows", "1000", "--groups", "10", "--files", "3", "-o", "s3://bucket/gen/many.csv.gz"}, ""},
 		{[]string{"agg", "--agg", "count(*), count(distinct key)", "--format", "csv", "s3://bucket/gen/one.parquet"}, "1000,10"},
