@@ -67,7 +67,7 @@ var imports = map[string][]string{
 	"engine/scan/lake":               {"engine/query", "engine/scan", "engine/scan/internal/decode", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/parquet", "internal/nested", "internal/recordreader", "internal/vfs"},
 	"engine/scan/options":            {"engine/scan/csv", "engine/scan/dataset"},
 	"engine/scan/parquet":            {"engine/query", "engine/scan/internal/decode", "engine/scan/internal/delivery", "engine/scan/internal/predicate", "engine/scan/internal/reserve", "engine/scan/internal/rowset", "engine/scan/ipc", "internal/nested", "internal/recordreader", "internal/snappy", "internal/vfs", "internal/wellformed"},
-	"engine/sink":                    {"engine/sink/adapt", "engine/sink/parquet", "engine/sink/text", "internal/gather", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/vfs"},
+	"engine/sink":                    {"engine/query", "engine/sink/adapt", "engine/sink/parquet", "engine/sink/text", "internal/gather", "internal/mem", "internal/order", "internal/recordreader", "internal/rowdata", "internal/vfs"},
 	"engine/sink/adapt":              {"internal/digits", "internal/nested"},
 	"engine/sink/parquet":            {"engine/sink/adapt", "internal/rowdata", "internal/snappy", "partition"},
 	"engine/sink/sinktest":           {},

@@ -600,7 +600,7 @@ steps:
 	}
 	path := filepath.Join(dir, "in", "a.csv")
 	want := "file,line,byte,column,value,reason,text\n" +
-		path + ",3,19,day,soon,\"not of type date32 by the format \"\"%d.%m.%Y\"\"\",soon;2\n" +
+		path + ",3,19,day,soon,\"not of type DATE by the format \"\"%d.%m.%Y\"\"\",soon;2\n" +
 		path + ",4,26,,,more than the 2 fields of the rows before,01.01.2026;3;4\n"
 	if string(left) != want {
 		t.Errorf("got\n%s\nwant\n%s", left, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/engine/sink/text"
 	"github.com/mpga/mpga/internal/gather"
 	"github.com/mpga/mpga/internal/knob"
@@ -52,7 +53,7 @@ func newPartitioner(schema *arrow.Schema, by []string, mem memory.Allocator) (*p
 			return nil, knob.Errorf(
 				"%s: column %q: values of type %s name no folders: want integers, decimals, strings, truth "+
 					"values, dates or timestamps",
-				knob.Name("sink.PartitionBy"), name, t)
+				knob.Name("sink.PartitionBy"), name, query.TypeName(t))
 		}
 		if name == "" {
 			return nil, knob.Errorf("%s: a column without a name names no folders: give it an alias",

@@ -807,7 +807,12 @@ var fileBehindFrom = regexp.MustCompile(`(?i)\bfrom\s+([^\s'"();,]*[./~*?-][^\s'
 func offerFile(text string, at int) string {
 	for _, m := range fileBehindFrom.FindAllStringSubmatchIndex(text, -1) {
 		if m[2] <= at && at < m[3] {
-			return "; a file is written in single quotes: FROM '" + text[m[2]:m[3]] + "'"
+			name := text[m[2]:m[3]]
+			offer := "; a file is written in single quotes: FROM '" + name + "'"
+			if !strings.ContainsAny(name, "./~*?") {
+				offer += ", a table of that name in double quotes: FROM \"" + name + "\""
+			}
+			return offer
 		}
 	}
 	return ""

@@ -112,14 +112,17 @@ func (s *script) meant(i int) (place int, why string) {
 		return i, ": the type UNION is not supported"
 	case t.KeywordKind == pg.KeywordKind_RESERVED_KEYWORD:
 		return i, fmt.Sprintf(": %s is a word of SQL; a column of that name is written \"%[1]s\"", word)
-	case t.Token != pg.Token_IDENT && t.KeywordKind == pg.KeywordKind_NO_KEYWORD:
-		return i, ""
+	case t.Token == pg.Token_ICONST && previous.Token == pg.Token_IDENT && strings.EqualFold(s.word(previous), "top"):
+		return i, ": the first rows are asked for by LIMIT " + word + " at the end"
 	}
 	why = ": " + word + " is not expected here"
 	if previous := s.token(i - 1); previous.Token == pg.Token_IDENT {
 		if near := nearest.Names(s.word(previous), clauseWords); len(near) > 0 {
 			return i, why + "; did you mean " + near[0] + " by " + s.word(previous) + "?"
 		}
+	}
+	if t.Token != pg.Token_IDENT && t.KeywordKind == pg.KeywordKind_NO_KEYWORD {
+		return i, ""
 	}
 	if last == 0 && t.Token == pg.Token_IDENT {
 		why += "; a comma may be missing before it"

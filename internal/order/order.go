@@ -65,7 +65,8 @@ func (b By) Validate(schema *arrow.Schema) error {
 			continue
 		}
 		if f := schema.Field(k.Column); !Sortable(f.Type) {
-			errs = append(errs, fmt.Errorf("%w: ORDER BY %q: values of type %s have no order", query.ErrQuery, f.Name, f.Type))
+			errs = append(errs, fmt.Errorf("%w: ORDER BY %q: values of type %s have no order",
+				query.ErrQuery, f.Name, query.TypeName(f.Type)))
 		}
 	}
 	return errors.Join(errs...)

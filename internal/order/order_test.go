@@ -283,7 +283,7 @@ func TestNoKeysAndLists(t *testing.T) {
 			r.Release()
 		}
 	}
-	if err := (By{Keys: []Key{{Column: 1}}}).Validate(schema); !errors.Is(err, query.ErrQuery) || !strings.Contains(err.Error(), `"l"`) || !strings.Contains(err.Error(), "list") {
+	if err := (By{Keys: []Key{{Column: 1}}}).Validate(schema); !errors.Is(err, query.ErrQuery) || !strings.Contains(err.Error(), `"l"`) || !strings.Contains(err.Error(), "BIGINT[]") {
 		t.Errorf("a list as a key: %v", err)
 	}
 	bad := By{Keys: []Key{{Column: 2}}, Limited: true, Limit: -1, Offset: -2}

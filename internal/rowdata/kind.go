@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/mpga/mpga/engine/query"
 	"github.com/mpga/mpga/internal/nested"
 )
 
@@ -52,9 +53,9 @@ func KindOf(dt arrow.DataType) (Kind, error) {
 		*arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
 		return Bytes, nil
 	case *arrow.Decimal256Type:
-		return 0, fmt.Errorf("type %s is wider than 128 bits: cast the column to decimal128 first", dt)
+		return 0, fmt.Errorf("type %s is wider than 128 bits: cast the column to decimal128 first", query.TypeName(dt))
 	}
-	return 0, fmt.Errorf("type %s is not supported", dt)
+	return 0, fmt.Errorf("type %s is not supported", query.TypeName(dt))
 }
 
 // ValueType returns the type of a dictionary's values, and any other type itself.

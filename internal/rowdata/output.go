@@ -22,8 +22,8 @@ func (b *binder) output(a query.Aggregate) (Output, error) {
 		}
 		cols[i] = c
 		if want := argClass(a.Func); classOf(b.bound.Columns[c].Type)&want == 0 {
-			return out, query.Errorf("column %q has type %s; %s takes %s", name, b.bound.Columns[c].Type,
-				a.Func, describeClass(want))
+			return out, query.Errorf("column %q has type %s; %s takes %s", name,
+				query.TypeName(b.bound.Columns[c].Type), a.Func, describeClass(want))
 		}
 	}
 	if len(cols) > 0 {
@@ -37,7 +37,7 @@ func (b *binder) output(a query.Aggregate) (Output, error) {
 			return out, err
 		}
 		if b.bound.Columns[by].Type.ID() != arrow.INT64 {
-			return out, query.Errorf("column %q has type %s; places are int64", a.By, b.bound.Columns[by].Type)
+			return out, query.Errorf("column %q has type %s; places are int64", a.By, query.TypeName(b.bound.Columns[by].Type))
 		}
 		cols = append(cols, by)
 	}

@@ -303,14 +303,14 @@ func TestCSVRejects(t *testing.T) {
 	text := "a,b,c\n1,2,x\n1,2\n\n1,x,\"2\"\n\"y\n\",5,6\n1,2,3,4\n7,8\"9,z\n1,\"2\"3,4\nu,v,w\n8,9,\"\"\"\"\n5,\"6\n7,8,9\n"
 	want := `file,line,byte,column,value,reason,text
 3,12,,,"2 fields, where the rows before have 3","1,2"
-5,17,b,x,not of type int64,"1,x,""2"""
+5,17,b,x,not of type BIGINT,"1,x,""2"""
 6,25,a,"y
-",not of type int64,"""y
+",not of type BIGINT,"""y
 "",5,6"
 8,34,,,more than the 3 fields of the rows before,"1,2,3,4"
 9,42,,,"a quote ("") within a field that does not start with one; double it and quote the field, or read the file with another quote or none (CSV.Quote)","7,8""9,z"
 10,50,,,"text between a closing quote ("") and the next delimiter (','); a quote within a quoted field must be doubled","1,""2""3,4"
-11,59,a,u,not of type int64,"u,v,w"
+11,59,a,u,not of type BIGINT,"u,v,w"
 13,74,,,the file ends within a quoted field: a quote is not closed,"5,""6
 7,8,9"
 `

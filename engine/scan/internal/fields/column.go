@@ -210,7 +210,7 @@ func (c *Column) Mismatch() string {
 	if IsText(c.typ) {
 		return "not valid UTF-8"
 	}
-	return fmt.Sprintf("not of type %s%s", c.typ, &c.format)
+	return fmt.Sprintf("not of type %s%s", TypeName(c.typ), &c.format)
 }
 
 func (c *Column) dropValidity() {
