@@ -140,6 +140,27 @@ def test_table_is_sent_once_and_dropped() -> None:
     raise AssertionError("the table is still there")
 
 
+def test_statements_are_forgotten() -> None:
+    """Would catch statements that stay at the server when several are dropped at once."""
+    connection = _connection.current()
+    results = [mpga.sql(f"select {i}") for i in range(5)]
+    handles = [r._statement._handle for r in results]
+    assert all(connection.act("Explain", handle) for handle in handles)
+    results.clear()
+    gc.collect()
+    left = set(handles)
+    for _ in range(100):  # they are forgotten in the background
+        for handle in tuple(left):
+            try:
+                connection.act("Explain", handle)
+            except mpga.Error:
+                left.remove(handle)
+        if not left:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{len(left)} statements are still there")
+
+
 def test_changed_frames_are_sent_again() -> None:
     df = pd.DataFrame({"v": [1, 2]})
     assert mpga.sql("select sum(v) from df").fetchall() == [(3,)]

@@ -29,7 +29,7 @@ import (
 //	mpga.Progress  handle -> how far the last run is
 //	mpga.Report    handle -> a page of HTML about the last run
 //	mpga.Cancel    handle -> true if there was a run to end, else false
-//	mpga.Forget    handle
+//	mpga.Forget    handles, with spaces between them
 //	mpga.Drop      name of a temporary table
 const actionPrefix = "mpga."
 
@@ -126,6 +126,12 @@ func act(ctx context.Context, session *server.Session, name string, body []byte,
 		return p.prepare(ctx, session)
 	case "Drop":
 		return nil, session.Drop(string(body), true)
+	case "Forget":
+		var errs []error
+		for _, handle := range strings.Fields(string(body)) {
+			errs = append(errs, session.Forget(handle))
+		}
+		return nil, errors.Join(errs...)
 	}
 	st, err := session.Statement(string(body))
 	if err != nil {
@@ -139,8 +145,6 @@ func act(ctx context.Context, session *server.Session, name string, body []byte,
 		return json.Marshal(progressOf(st))
 	case "Cancel":
 		return json.Marshal(st.Cancel())
-	case "Forget":
-		return nil, session.Forget(st.Handle)
 	case "Report":
 		return reportOf(ctx, st, report)
 	}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REST_SECONDS = 1.0  # how long a fork waits for calls and threads
+DROP_SECONDS = 0.01  # how long what is dropped waits for more: a call for each takes as long as a small query
 
 
 class Connection:
@@ -91,8 +93,17 @@ class Connection:
 
     def _drop(self) -> None:
         while (item := self._dropped.get()) is not None:
-            with contextlib.suppress(Error):  # the server may have ended, and with it all tables
-                self.act(*item)
+            time.sleep(DROP_SECONDS)
+            items = [item]
+            while not self._dropped.empty() and (item := self._dropped.get()) is not None:
+                items.append(item)
+            for action, several in itertools.groupby(items, lambda item: item[0]):
+                names = [name for _, name in several]
+                for body in [" ".join(names)] if action == "Forget" else names:
+                    with contextlib.suppress(Error):  # the server may have ended, and with it all tables
+                        self.act(action, body)
+            if item is None:
+                return
 
     def rest(self) -> bool:
         """Close the client, so that no thread of it is there when the process forks.
@@ -280,6 +291,14 @@ def _work(tasks: queue.SimpleQueue[Callable[[], None]]) -> None:
         _idle.append(tasks)
 
 
+def _is_done(done: queue.SimpleQueue[None], seconds: float) -> bool:
+    try:
+        done.get(timeout=seconds)
+    except queue.Empty:
+        return False
+    return True
+
+
 def interruptibly(
     call: Callable[[], T], cancel: Callable[[], object] | None, watch: Callable[[], object] | None = None
 ) -> T:
@@ -290,7 +309,7 @@ def interruptibly(
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
-    done = threading.Event()
+    done: queue.SimpleQueue[None] = queue.SimpleQueue()  # an Event takes longer
     value: list[T] = []
     error: list[BaseException] = []
 
@@ -300,11 +319,11 @@ def interruptibly(
         except BaseException as e:  # noqa: BLE001 - it is raised in the main thread
             error.append(e)
         finally:
-            done.set()
+            done.put(None)
 
     _start(work)
     try:
-        while not done.wait(0.1):
+        while not _is_done(done, 0.1):
             if watch is not None:
                 watch()
     except BaseException:
@@ -313,7 +332,7 @@ def interruptibly(
         ):  # a call that has not reached the server yet is not there to be cancelled
             with contextlib.suppress(Error):
                 cancel()  # type: ignore[misc]
-            if done.wait(0.05):
+            if _is_done(done, 0.05):
                 break
         raise
     if error:
