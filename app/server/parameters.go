@@ -35,7 +35,7 @@ func (st *Statement) BindStream(ctx context.Context, stream io.Reader) error {
 	bytes := int64(0)
 	err = readAll(ctx, eng, src, func(batch arrow.RecordBatch) error {
 		if int(batch.NumCols()) != len(st.Parameters) {
-			return fmt.Errorf("%w: the statement has %d parameters, and %d values are given",
+			return fmt.Errorf("%w: parameters of the statement: %d; values that are given: %d",
 				engine.ErrQuery, len(st.Parameters), batch.NumCols())
 		}
 		if int64(len(values))+batch.NumRows() > valuesMax {

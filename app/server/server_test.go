@@ -146,7 +146,7 @@ func TestStatements(t *testing.T) {
 	if got := fmt.Sprint(st.Schema(), st.Parameters); !strings.Contains(got, "sum(n)") || !strings.Contains(got, "[int64]") {
 		t.Errorf("before values: %s", got)
 	}
-	if _, err := run(st); err == nil || !strings.Contains(err.Error(), "no values") {
+	if _, err := run(st); err == nil || !strings.Contains(err.Error(), "values that are given: 0") {
 		t.Errorf("without values: %v", err)
 	}
 	value := func(text string) []plan.Parameter {

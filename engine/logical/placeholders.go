@@ -82,7 +82,8 @@ func newPlaceholders(ctx context.Context, s *sql.Select, given []Parameter) (*pl
 		return p, nil
 	}
 	if len(given) != s.Parameters {
-		return nil, fmt.Errorf("%w: the statement has %d parameters, and %d values are given", query.ErrQuery, s.Parameters, len(given))
+		return nil, fmt.Errorf("%w: parameters of the statement: %d; values that are given: %d",
+			query.ErrQuery, s.Parameters, len(given))
 	}
 	for i, g := range given {
 		x, err := g.expr()

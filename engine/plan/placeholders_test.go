@@ -71,7 +71,7 @@ func TestParameters(t *testing.T) {
 		if got := fmt.Sprint(q.Parameters()); got != c.types {
 			t.Errorf("%s: parameters of types %s, want %s", c.text, got, c.types)
 		}
-		if _, err := q.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "no values") {
+		if _, err := q.Run(context.Background()); err == nil || !strings.Contains(err.Error(), "values that are given: 0") {
 			t.Errorf("%s: run without values: %v", c.text, err)
 		}
 		q.Close()
@@ -87,8 +87,8 @@ func TestParameterErrors(t *testing.T) {
 	eng, tables := openEngine(t), map[string]plan.Table{"t": {Source: twoColumns(), In: []string{"mpga", "main"}}}
 	one := []plan.Parameter{{Type: arrow.BinaryTypes.String, Text: "abc"}}
 	for text, want := range map[string]string{
-		"SELECT 1":                           "0 parameters, and 1 values",
-		"SELECT ?, ?":                        "2 parameters, and 1 values",
+		"SELECT 1":                           "parameters of the statement: 0; values that are given: 1",
+		"SELECT ?, ?":                        "parameters of the statement: 2; values that are given: 1",
 		"SELECT count(*) FROM t WHERE n > ?": "abc",
 		"SELECT ?, $1":                       "beside parameters without",
 		"SELECT $0":                          "numbered from $1",

@@ -375,7 +375,7 @@ func listed(names []Rule) string {
 // errUnbound is the error of a statement that runs without values for its parameters.
 func (q *Query) errUnbound() error {
 	if n := q.statement.Unbound; n > 0 {
-		return fmt.Errorf("%w: the statement has %d parameters, and no values are given", query.ErrQuery, n)
+		return fmt.Errorf("%w: parameters of the statement: %d; values that are given: 0", query.ErrQuery, n)
 	}
 	return nil
 }

@@ -777,15 +777,18 @@ func (s *script) parse(ctx context.Context) (*pg.SelectStmt, error) {
 	}
 }
 
-const madeOnce = "a table's rows are made once: "
+const (
+	madeOnce     = "a table's rows are made once: "
+	sessionsOnly = "tables and views are of sessions, as mpga shell, mpga sql and mpga serve have them"
+)
 
 // advices say what to write in place of statements that change tables, by their first words.
 var advices = map[string]string{
 	"INSERT": madeOnce + "CREATE OR REPLACE TABLE t AS SELECT ... UNION ALL BY NAME SELECT ... has more rows",
 	"UPDATE": madeOnce + "CREATE OR REPLACE TABLE t AS SELECT * REPLACE (... AS column) FROM t changes them",
 	"DELETE": madeOnce + "CREATE OR REPLACE TABLE t AS SELECT * FROM t WHERE ... keeps some of them",
-	"CREATE": "a session makes tables and views, a step of a job or of mpga dist does not",
-	"DROP":   "a session drops its own tables and views, a step of a job or of mpga dist has none",
+	"CREATE": sessionsOnly,
+	"DROP":   sessionsOnly,
 }
 
 // refuseStatement is the error of a statement that is no SELECT.

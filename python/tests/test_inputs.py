@@ -310,9 +310,9 @@ def test_parameters() -> None:
     assert mpga.sql("select count(*) from t where v > ? and k = ?", [1, "a"]).fetchall() == [(1,)]
     assert mpga.sql("select $1 + 1", [41]).fetchall() == [(42,)]
     assert mpga.sql("select count(*) from t where v = $1", [None]).fetchall() == [(0,)]
-    with pytest.raises(mpga.InputError, match="has 1 parameters, and 0 values"):
+    with pytest.raises(mpga.InputError, match="statement: 1; values that are given: 0"):
         mpga.sql("select count(*) from t where v = $1")
-    with pytest.raises(mpga.InputError, match="has 0 parameters, and 1 values"):
+    with pytest.raises(mpga.InputError, match="statement: 0; values that are given: 1"):
         mpga.sql("select count(*) from t", [1])
 
 

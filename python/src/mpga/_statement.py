@@ -43,7 +43,7 @@ class Statement:
         import pyarrow as pa
 
         if len(values) != wanted:
-            raise InputError(f"the statement has {wanted} parameters, and {len(values)} values are given")
+            raise InputError(f"parameters of the statement: {wanted}; values that are given: {len(values)}")
         if not values:
             return
         batch = pa.record_batch([pa.array([v]) for v in values], names=[f"p{i + 1}" for i in range(len(values))])
