@@ -37,6 +37,7 @@ type Engine struct {
 	arbiter *arbiter.Arbiter // of memory
 	made    memory.Allocator // of batches that others make, see Allocator
 	devices *device.Devices
+	leave   func(why error) error // closes the devices, or gives them back to Options.Devices
 	life    *lifetime
 }
 
@@ -56,7 +57,7 @@ func Open(opt Options) (*Engine, error) {
 	e.arbiter = arbiter.New(e.memory.Limit)
 	e.memory.SetReclaim(e.arbiter.Reclaim, e.arbiter.IsShared)
 	var err error
-	e.devices, err = device.New(device.Options{
+	e.devices, e.leave, err = opt.Devices.Open(device.Options{
 		Device:      opt.Device,
 		DeviceLimit: opt.DeviceMemoryLimit,
 		MemoryLimit: opt.MemoryLimit,
@@ -71,7 +72,7 @@ func Open(opt Options) (*Engine, error) {
 		return nil, err
 	}
 	if err := e.devices.Check(context.Background()); err != nil {
-		err = errors.Join(err, e.devices.Close(ErrClosed))
+		err = errors.Join(err, e.leave(ErrClosed))
 		if opt.Device == "auto" {
 			name, algorithm := knob.Name("engine.Algorithm"), opt.Algorithm
 			if join := e.devices.JoinAlgorithm(); join != "" {
@@ -100,7 +101,7 @@ func (e *Engine) Close() error {
 		panic(fmt.Sprintf("engine: closed with %d B in use", used))
 	}
 	e.budget.Close()
-	err := e.devices.Close(ErrClosed)
+	err := e.leave(ErrClosed)
 	if e.memory.Used() == 0 { // else somebody reads a batch of Rows that was not released
 		e.memory.Close()
 	}

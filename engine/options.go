@@ -88,6 +88,10 @@ type Options struct {
 	// The default is a pool of the engine's own.
 	Allocator memory.Allocator
 
+	// Devices keeps devices open for the engine's successors, which have the same pool. The default, nil, keeps none:
+	// devices close with their engine.
+	Devices *device.Pool
+
 	// Trace records when the workers, devices and files of queries did what. The default, nil,
 	// costs nothing.
 	Trace *trace.Recorder

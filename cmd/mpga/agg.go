@@ -66,6 +66,7 @@ Aggregates:
 	setTheme(flags.Lookup("limit"), themeQuery)
 	themed(flags, themeOutput, func() { f.partialFlags.register(flags) })
 	f.registerWork(cmd)
+	registerRemote(cmd)
 	f.outputFlags.registerReports(cmd)
 	themed(flags, themeInput, func() { f.input.register(flags) })
 	completeInput(cmd)

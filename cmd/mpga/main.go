@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,7 +29,8 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], standardInput(), standardOutput(), os.Stderr))
+	in, out := standardInput(os.Stdin, startedClosed(0)), standardOutput(os.Stdout, startedClosed(1))
+	os.Exit(run(os.Args[1:], in, out, os.Stderr))
 }
 
 // run runs the command line and returns the exit code.
@@ -37,20 +39,28 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), interrupts()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	return runWithin(ctx, &observer{}, args, stdin, stdout, stderr)
+}
 
-	var o observer
+// runWithin runs the command line within a context, which ends when the command is to, and returns the exit code.
+func runWithin(ctx context.Context, o *observer, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o.args = args
 	defer func() {
 		if o.files != nil {
 			_ = o.files.Close()
 		}
 	}()
-	root := newRootCommand(&o)
+	root := newRootCommand(o)
 	root.SetArgs(asShell(root, args))
 	root.SetIn(stdin)
 	out := &checkedWriter{to: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := spawn.Call(func() error { return root.ExecuteContext(ctx) })
+	var done handedOver
+	if errors.As(err, &done) {
+		return int(done)
+	}
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("printing: %w", out.err)
 	}
@@ -111,7 +121,7 @@ mpga -c 'SELECT ...' runs a text, mpga FILE.sql a file, and mpga sales.parquet b
 		"log-format": {"text", "json"}})
 	root.AddCommand(newAggCommand(), newCompareCommand(), newMergeCommand(), newDescribeCommand(), newDevicesCommand(),
 		newDistCommand(), newDocsCommand(), newGenCommand(), newSQLCommand(), newServeCommand(),
-		newShellCommand(), newRollupCommand(), newRunCommand(), newVersionCommand())
+		newShellCommand(), newRemoteCommand(), newRollupCommand(), newRunCommand(), newVersionCommand())
 	return root
 }
 

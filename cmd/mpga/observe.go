@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mpga/mpga/engine"
+	"github.com/mpga/mpga/engine/device"
 	"github.com/mpga/mpga/engine/job"
 	"github.com/mpga/mpga/engine/objects"
 	"github.com/mpga/mpga/internal/redact"
@@ -31,6 +32,9 @@ type observer struct {
 	otlpFile      string
 	metricsFile   string
 	metricsListen string
+
+	args    []string     // of the command line
+	devices *device.Pool // of a process that stays between commands; nil of others
 
 	httpTimeout time.Duration
 	files       *objects.FS // the files of the system, and objects of stores by their URLs; nil before start
@@ -93,6 +97,9 @@ func (o *observer) start(cmd *cobra.Command) error {
 		level = own
 	}
 	if err := setLogger(cmd.ErrOrStderr(), level, o.logFormat, o.verbose); err != nil {
+		return err
+	}
+	if err := o.handOver(cmd); err != nil {
 		return err
 	}
 	for flag, path := range map[string]string{"--otlp-file": o.otlpFile, "--metrics-file": o.metricsFile} {

@@ -133,7 +133,7 @@ func (f *outputFlags) answer(cmd *cobra.Command, opt engine.Options, budget *bud
 		shown.update(p)
 		observer.progress("", p)
 	}
-	opt.Logger = slog.Default()
+	opt.Logger, opt.Devices = slog.Default(), observer.devices
 	if err := budget.apply(&opt); err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mpga/mpga/engine"
 	"github.com/mpga/mpga/engine/job"
+	"github.com/mpga/mpga/engine/sink"
 )
 
 // runFlags are the flags of mpga run.
@@ -62,6 +64,7 @@ docs/jobs.md tells what a file may have; --schema prints it for editors.`,
 	flags.SortFlags = false
 	themed(flags, themeJob, func() { f.register(flags) })
 	themed(flags, themeBackfill, func() { f.backfillFlags.register(cmd) })
+	registerRemote(cmd)
 	return cmd
 }
 
@@ -137,12 +140,15 @@ func (f *runFlags) begin(ctx context.Context, j *job.Job) {
 func (f *runFlags) jobOptions(ctx context.Context) job.Options {
 	observer := observerOf(ctx)
 	return job.Options{
-		FS:       filesOf(ctx),
-		Force:    f.force,
-		Version:  buildVersion(),
-		Logger:   slog.Default(),
-		Tracer:   observer.tracer,
-		Open:     openWithin,
+		FS:      filesOf(ctx),
+		Force:   f.force,
+		Version: buildVersion(),
+		Logger:  slog.Default(),
+		Tracer:  observer.tracer,
+		Open: func(opt engine.Options, result *sink.Options) (*engine.Engine, error) {
+			opt.Devices = observer.devices
+			return openWithin(opt, result)
+		},
 		Progress: observer.progress,
 		Report:   observer.step,
 	}

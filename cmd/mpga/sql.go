@@ -60,6 +60,7 @@ and COPY. Tables and views are there until the command ends; --explain makes the
 	f.outputFlags.register(cmd)
 	f.registerWork(cmd)
 	themed(flags, themeResources, func() { f.tableFlags.register(flags) })
+	registerRemote(cmd)
 	f.outputFlags.registerReports(cmd)
 	themed(flags, themeInput, func() { f.input.register(flags) })
 	completeInput(cmd)

@@ -3,25 +3,24 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 )
 
-// standardInput returns the standard input of the process. Of one that was closed, every read is an
-// error.
-func standardInput() io.Reader {
-	if startedClosed(0) {
+// standardInput returns the standard input of a command. Of one that was closed when the command was started, every
+// read is an error.
+func standardInput(in io.Reader, closed bool) io.Reader {
+	if closed {
 		return closedFile("the standard input")
 	}
-	return os.Stdin
+	return in
 }
 
-// standardOutput returns the standard output of the process. Of one that was closed, every write is
-// an error.
-func standardOutput() io.Writer {
-	if startedClosed(1) {
+// standardOutput returns the standard output of a command. Of one that was closed when the command was started, every
+// write is an error.
+func standardOutput(out io.Writer, closed bool) io.Writer {
+	if closed {
 		return closedFile("the standard output")
 	}
-	return os.Stdout
+	return out
 }
 
 // closedFile is a standard file that was closed when the process started.
