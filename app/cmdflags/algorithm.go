@@ -51,8 +51,15 @@ func Complete(cmd *cobra.Command, words map[string][]string) {
 	}
 }
 
+// NoCompletions has Complete and CompleteBy do nothing, in a process that reads many command lines: cobra keeps the
+// functions of all flags for ever, and with them all that commands have used.
+var NoCompletions bool
+
 // CompleteBy lets the shell complete a flag by a function.
 func CompleteBy(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if NoCompletions {
+		return
+	}
 	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
 		panic(err) // there is no such flag
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"os/exec"
@@ -23,6 +24,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mpga": mainWithPanics})
 }
 
+// remoteFlagOfTests has the commands of scripts answered by processes that stay, one for each script.
+var remoteFlagOfTests = flag.Bool("remote", false, "have processes that stay between commands answer the commands of scripts")
+
 // Each script is a story of one kind of use, with what is printed, left and returned.
 func TestScripts(t *testing.T) {
 	flights, err := filepath.Abs("../../tests/testdata/flights-2001.parquet")
@@ -34,7 +38,10 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("FLIGHTS", flights)
-			return nil
+			if *remoteFlagOfTests {
+				env.Setenv(remoteVariable, "auto")
+			}
+			return setRemote(env)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits":    exits,
@@ -42,6 +49,25 @@ func TestScripts(t *testing.T) {
 			"truncate": truncate,
 		},
 	})
+}
+
+// setRemote gives a script a folder for the socket of a process that stays. The process ends with the script, and leaves
+// nothing there.
+func setRemote(env *testscript.Env) error {
+	dir, err := os.MkdirTemp("", "mpga-run-*")
+	if err != nil {
+		return err
+	}
+	env.Setenv("XDG_RUNTIME_DIR", dir)
+	env.Defer(func() {
+		stop := exec.Command("mpga", "remote", "stop")
+		stop.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
+		text, err := stop.CombinedOutput()
+		if err := errors.Join(err, os.Remove(dir)); err != nil {
+			env.T().Fatal(string(text), err)
+		}
+	})
+	return nil
 }
 
 // exits CODE PROGRAM ARGS... runs a program and checks its exit code.

@@ -165,6 +165,7 @@ func serveRemote(ctx context.Context, name string) error {
 	pool := device.NewPool(slog.New(callerLog{}))
 	quiet := slog.New(slog.DiscardHandler)
 	slog.SetDefault(quiet)
+	cmdflags.NoCompletions = true
 	err := remote.Serve(ctx, remote.ServeOptions{
 		Version: buildVersion(),
 		Name:    name,

@@ -205,8 +205,11 @@ func (b *Budget) Start(fail context.CancelCauseFunc) (stop func() error, err err
 			return nil, err
 		}
 	} else {
-		if err := b.look(); err != nil {
-			return nil, err
+		if b.look() != nil {
+			b.relieve() // of what other engines of the process have left
+			if err := b.look(); err != nil {
+				return nil, err
+			}
 		}
 		w := &watch{stop: make(chan struct{}), ended: make(chan struct{})}
 		b.watch = w
