@@ -36,7 +36,7 @@ func (s *server) borrow(r *request, files []*os.File) error {
 	}
 	os.Stdin, os.Stdout, os.Stderr = files[1], files[2], files[3]
 	unix.Umask(r.Umask)
-	return setEnv(r.Env)
+	return setEnv(asStrings(r.Env))
 }
 
 // drop has the files of callers be nowhere, and the folder and the umask be the process's own. The environment stays

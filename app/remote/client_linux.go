@@ -145,8 +145,9 @@ func newCaller(args []string, closed []int) (*caller, error) {
 	umask := unix.Umask(0)
 	unix.Umask(umask)
 	return &caller{
-		request: request{Ask: askRun, Args: args, Env: os.Environ(), Umask: umask, Closed: closed, Numbers: numbers},
-		files:   append([]int{dir, 0, 1, 2}, numbers...),
+		request: request{Ask: askRun, Args: asBytes(args), Env: asBytes(os.Environ()), Umask: umask, Closed: closed,
+			Numbers: numbers},
+		files: append([]int{dir, 0, 1, 2}, numbers...),
 	}, nil
 }
 
@@ -230,7 +231,7 @@ func Stop(ctx context.Context) (stopped int, err error) {
 		if err := unix.Kill(s.PID, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
 			return stopped, fmt.Errorf("process %d: %w", s.PID, err)
 		}
-		if err := awaitGone(ctx, s.Socket); err != nil {
+		if err := awaitGone(ctx, s.Socket); err != nil { // a process may have been started to ignore the signal
 			return stopped, fmt.Errorf("process %d: %w", s.PID, err)
 		}
 		stopped++
@@ -241,13 +242,15 @@ func Stop(ctx context.Context) (stopped int, err error) {
 // awaitGone returns when a socket is gone.
 func awaitGone(ctx context.Context, path string) error {
 	const every = 5 * time.Millisecond
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errors.New("its socket is still there"))
+	defer cancel()
 	for {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-time.After(every):
 		}
 	}

@@ -17,9 +17,9 @@ import (
 // request is what a connection begins with. Its files come with it: the folder and the standard files of the caller,
 // then the files of Numbers.
 type request struct {
-	Ask     string   `json:"ask"` // askRun or askStatus
-	Args    []string `json:"args,omitempty"`
-	Env     []string `json:"env,omitempty"`
+	Ask     string   `json:"ask"`            // askRun or askStatus
+	Args    [][]byte `json:"args,omitempty"` // bytes: a file's name need not be UTF-8
+	Env     [][]byte `json:"env,omitempty"`
 	Umask   int      `json:"umask,omitempty"`
 	Closed  []int    `json:"closed,omitempty"`  // standard files that were closed when the caller started
 	Numbers []int    `json:"numbers,omitempty"` // of other files that the caller was started with
@@ -131,6 +131,21 @@ func receive(conn *net.UnixConn) (r *request, files []*os.File, err error) {
 
 // standardFiles is how many standard files a process has.
 const standardFiles = 3
+
+// asBytes and asStrings convert texts of a request.
+func asBytes(texts []string) (out [][]byte) {
+	for _, text := range texts {
+		out = append(out, []byte(text))
+	}
+	return out
+}
+
+func asStrings(texts [][]byte) (out []string) {
+	for _, text := range texts {
+		out = append(out, string(text))
+	}
+	return out
+}
 
 // inherited returns the numbers of the files behind the standard ones that the process was started with.
 func inherited() ([]int, error) {

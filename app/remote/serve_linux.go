@@ -207,7 +207,7 @@ func (s *server) run(conn *net.UnixConn, r *request, files []*os.File) (code int
 		return nil
 	}, func(error) { cancel() })
 	in := &input{from: files[1]}
-	code = s.opt.Run(ctx, Call{Args: r.Args, Stdin: in, Stdout: files[2], Stderr: files[3], Closed: r.Closed})
+	code = s.opt.Run(ctx, Call{Args: asStrings(r.Args), Stdin: in, Stdout: files[2], Stderr: files[3], Closed: r.Closed})
 	close(ended)
 	stuck = in.end()
 	stuck = s.drop(r.Numbers) != nil || stuck
