@@ -35,6 +35,7 @@ type server struct {
 	idle   *time.Timer // ends the process
 	tidies *time.Timer // gives garbage back to the system
 
+	replies sync.WaitGroup // which tell callers how their calls have ended
 	leaving sync.Once
 	left    chan struct{} // closed when the socket is gone
 }
@@ -78,6 +79,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	}
 	<-s.left
 	s.busy.Lock() // the call that runs has ended
+	s.replies.Wait()
 	return listener.Close()
 }
 
@@ -166,15 +168,13 @@ func (s *server) answer(conn *net.UnixConn) error {
 	if stuck { // R6
 		s.leave()
 	}
+	s.replies.Add(1)
+	defer s.replies.Done()
 	s.busy.Unlock() // before the caller ends, whose next call is not to be refused
 	if err != nil {
 		return err
 	}
-	err = reply.Encode(answer{Code: &code})
-	if stuck {
-		os.Exit(0)
-	}
-	return err
+	return reply.Encode(answer{Code: &code})
 }
 
 // run runs a call, as the caller would. stuck says that the process is of no use any more. Requires: s.busy is held.

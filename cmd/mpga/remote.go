@@ -108,8 +108,6 @@ has had none for ten minutes, or for the time of MPGA_REMOTE_IDLE.`,
   mpga remote stop`,
 		Args: wantCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Nobody watches these commands: what is watched is the command that a process answers.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "status",
@@ -138,7 +136,9 @@ has had none for ten minutes, or for the time of MPGA_REMOTE_IDLE.`,
 		Short:  "Be a process that stays between commands, with a socket NAME",
 		Args:   wantArgs(cobra.ExactArgs(1)),
 		Hidden: true,
-		RunE:   func(cmd *cobra.Command, args []string) error { return serveRemote(cmd.Context(), args[0]) },
+		// Nobody watches this command: what is watched is each command that it answers.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE:              func(cmd *cobra.Command, args []string) error { return serveRemote(cmd.Context(), args[0]) },
 	})
 	return cmd
 }
