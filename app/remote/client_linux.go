@@ -60,7 +60,8 @@ func connect(o Options, name string) (*net.UnixConn, int, error) {
 	dir := folder()
 	path := filepath.Join(dir, name)
 	if len(path) > socketPathBytesMax {
-		return nil, 0, &Refusal{Reason: fmt.Sprintf("the path %s is longer than a socket's may be, %d B", path, socketPathBytesMax)}
+		return nil, 0, &Refusal{Reason: fmt.Sprintf("the path %s is longer than a socket's may be, %d B", path,
+			socketPathBytesMax)}
 	}
 	if err := makeFolder(dir); err != nil {
 		return nil, 0, &Refusal{Reason: err.Error(), Unsafe: true}

@@ -33,6 +33,7 @@ type Refusal struct {
 	Unsafe bool // the folder of the sockets is not the user's alone
 }
 
+// Error implements error.
 func (r *Refusal) Error() string { return r.Reason }
 
 // Options say which process answers calls.

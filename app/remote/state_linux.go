@@ -65,7 +65,9 @@ func writeState(w io.Writer) error {
 const rlimits = 16
 
 // rightsLines begin the lines of /proc/self/status that say what the process may do.
-var rightsLines = []string{"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp:", "Cpus_allowed:", "Mems_allowed:"}
+var rightsLines = []string{
+	"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp:", "Cpus_allowed:", "Mems_allowed:",
+}
 
 // writeRights writes who the process is, where it lives, and what it may do.
 func writeRights(w io.Writer) error {

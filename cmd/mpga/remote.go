@@ -93,7 +93,8 @@ func (o *observer) handOver(cmd *cobra.Command) error {
 	if explain := cmd.Flags().Lookup("explain"); refusal.Unsafe || explain != nil && explain.Changed {
 		level = slog.LevelWarn
 	}
-	slog.Log(cmd.Context(), level, "the command answers by itself, without a process that stays", "reason", refusal.Reason)
+	slog.Log(cmd.Context(), level, "the command answers by itself, without a process that stays",
+		"reason", refusal.Reason)
 	return nil
 }
 
@@ -101,9 +102,9 @@ func newRemoteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remote",
 		Short: "Show or stop the processes that stay between commands",
-		Long: `Show or stop this user's processes that stay between commands. mpga sql, agg and run hand a command over to one with
---remote auto, or with MPGA_REMOTE=auto in the environment. The first such command starts the process; it goes when it
-has had none for ten minutes, or for the time of MPGA_REMOTE_IDLE.`,
+		Long: `Show or stop this user's processes that stay between commands. mpga sql, agg and run hand a command over to
+one with --remote auto, or with MPGA_REMOTE=auto in the environment. The first such command starts the process; it goes
+when it has had none for ten minutes, or for the time of MPGA_REMOTE_IDLE.`,
 		Example: `  mpga remote status
   mpga remote stop`,
 		Args: wantCommand,
