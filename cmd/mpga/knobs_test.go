@@ -25,7 +25,7 @@ import (
 
 // flagless are the options that no flag sets: a program's own.
 var flagless = []knob.Name{
-	"engine.Ablation", "engine.FS", "engine.Progress", "engine.Logger", "engine.Allocator", "engine.Trace", "engine.MeasureLink",
+	"engine.Ablation", "engine.FS", "engine.Progress", "engine.Logger", "engine.Devices", "engine.Allocator", "engine.Trace", "engine.MeasureLink",
 	"query.Keys", "query.Aggregates",
 	"sink.FS", "sink.Stdout", "sink.RowsShown", "sink.RowsLast", "sink.TableWidth", "sink.Query", "sink.Color", "sink.KeepExisting", "sink.OpenFilesMax", "sink.GroupBytes",
 	"sink.Delimiter", "sink.NoHeader", "sink.CellWidth", "sink.Allocator", "sink.Budget", "sink.Collect",

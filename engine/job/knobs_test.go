@@ -16,7 +16,7 @@ import (
 // fieldless are the options that no field of a step sets: options of programs, and of the command.
 var fieldless = []knob.Name{
 	"engine.Ablation", "engine.DeviceMemoryLimit", "engine.FS", "engine.Progress", "engine.Logger",
-	"engine.Allocator", "engine.Trace", "engine.MeasureLink",
+	"engine.Allocator", "engine.Trace", "engine.MeasureLink", "engine.Devices",
 	"query.Keys", "query.Aggregates",
 	"sink.FS", "sink.Stdout", "sink.KeepExisting", "sink.Query", "sink.Overwrite", "sink.OpenFilesMax",
 	"sink.Collect", "sink.Plan", "sink.BeforePublish", "sink.Update", "sink.Run", "sink.Delimiter", "sink.NoHeader", "sink.RowsShown", "sink.RowsLast",
