@@ -19,8 +19,8 @@ const roomBytesMin = 1 << 20
 // encoded, compressed, and in the encoders' tables. Where a result of the same size went before,
 // all but roomCopiesOwn of these are taken already.
 const (
-	roomCopies    = 6
-	roomCopiesOwn = 3
+	roomCopies    = 8
+	roomCopiesOwn = 4
 )
 
 // resultRoom looks for room for results.

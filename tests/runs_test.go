@@ -66,7 +66,7 @@ func TestGroupsLargerThanMemoryAgainstDuckDB(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, limit := range []int64{24 << 20, 48 << 20} { // string_agg is one value, six times as much until it is in a file
+		for _, limit := range []int64{24 << 20, 48 << 20} { // string_agg is one value, eight times as much until it is in a file
 			opt := testknobs.With(engine.Options{Threads: 2, TempDir: t.TempDir()}, testknobs.Engine{MemoryBytes: limit})
 			got, err := ask(t, opt, scan.Batches(schema, batches), q)
 			if err == nil {
