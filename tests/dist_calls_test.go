@@ -145,7 +145,7 @@ func checkCalls(t *testing.T, counts *requestCounts, r distributed.Request) {
 func callBounds(splits, nodes, merges int) map[string]map[string]int {
 	packs := splits
 	bounds := map[string]map[string]int{
-		"plan":    {"LIST": 4, "HEAD": splits + 4, "GET": 3 * splits, "PUT": 1},
+		"plan":    {"LIST": 5, "HEAD": splits + 4, "GET": 3 * splits, "PUT": 1},
 		"partial": {"LIST": 2 * splits, "HEAD": 6 * splits, "GET": 5 * splits, "PUT": 2 * splits},
 	}
 	if nodes > 0 {

@@ -28,7 +28,8 @@ var documentedAlone = map[string]bool{
 // documentedSince2 are examples that DuckDB has from 2.0.0 on, or otherwise before.
 var documentedSince2 = map[string]bool{
 	// The driver of DuckDB 1.5.5 has no names of fields that are empty, and other forms of structs, maps and JSON.
-	"SELECT list_zip([1, 2], [3])": true, "SELECT {'a': 1, 'b': 'x'}": true, "SELECT row(1, 'x')": true, "SELECT MAP {'a': 1}": true,
+	"SELECT invoke(lambda x, y: x * y, 3, 4)": true,
+	"SELECT list_zip([1, 2], [3])":            true, "SELECT {'a': 1, 'b': 'x'}": true, "SELECT row(1, 'x')": true, "SELECT MAP {'a': 1}": true,
 	`SELECT json_extract('{"a": [1, 2]}', '$.a[1]')`: true, `SELECT '{"a": {"b": 1}}' -> 'a'`: true,
 	"SELECT map_from_entries([('a', 1)])": true, "SELECT map_entries(MAP {'a': 1})": true,
 	"SELECT array_cross_product([1, 0, 0], [0, 1, 0])": true, "SELECT struct_values({'a': 1, 'b': 'x'})": true,

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mpga/mpga/internal/spawn"
 )
 
 // Do has a command line answered by the process that stays, which it starts where there is none, and returns the exit
@@ -38,10 +40,9 @@ func Do(ctx context.Context, o Options, args []string, closed ...int) (code int,
 	defer func() { _ = unix.Close(c.files[0]) }() // of no file that is written
 	for range startsMax {
 		var conn *net.UnixConn
-		if conn, c.pid, err = connect(o, name); err != nil {
-			return 0, err
+		if conn, c.pid, err = connect(o, name); err == nil {
+			code, err = c.call(ctx, conn)
 		}
-		code, err = c.call(ctx, conn)
 		if !errors.Is(err, errGone) {
 			return code, err
 		}
@@ -73,7 +74,10 @@ func connect(o Options, name string) (*net.UnixConn, int, error) {
 		}
 		conn, pid, err = dial(path)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errGone):
+		return nil, 0, errGone
+	case err != nil:
 		return nil, 0, &Refusal{Reason: err.Error()}
 	}
 	return conn, pid, nil
@@ -155,18 +159,26 @@ func newCaller(args []string, closed []int) (*caller, error) {
 // call makes the call on a connection, which it closes.
 func (c *caller) call(ctx context.Context, conn *net.UnixConn) (code int, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
+	_ = conn.SetDeadline(time.Now().Add(answerTime)) // of a call that is taken
 	if err := c.request.send(conn, c.files); err != nil {
 		return 0, errGone
 	}
 	answers := json.NewDecoder(conn)
 	var a answer
-	switch err := answers.Decode(&a); {
+	switch err := errors.Join(answers.Decode(&a), conn.SetDeadline(time.Time{})); {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return 0, &Refusal{Reason: errStuck.Error()}
 	case err != nil:
 		return 0, errGone
 	case a.Refused != "":
 		return 0, &Refusal{Reason: a.Refused}
 	}
-	stop := context.AfterFunc(ctx, func() { _, _ = conn.Write([]byte{endCall}) }) // else the answer's end tells
+	stop := context.AfterFunc(ctx, func() {
+		_ = spawn.Call(func() error { // else the answer's end tells
+			_, err := conn.Write([]byte{endCall})
+			return err
+		})
+	})
 	defer stop()
 	if err := answers.Decode(&a); err != nil || a.Code == nil {
 		return 0, fmt.Errorf("process %d, which stays between commands, has ended while it answered: the result is not "+
@@ -192,7 +204,8 @@ func List() ([]Status, error) {
 	for _, path := range paths {
 		status, err := askStatusOf(path)
 		switch {
-		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist), errors.Is(err, io.EOF):
+		case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist), errors.Is(err, io.EOF),
+			errors.Is(err, errGone):
 			// it was killed, or has ended meanwhile
 		case err != nil:
 			return nil, err
@@ -205,6 +218,9 @@ func List() ([]Status, error) {
 
 func askStatusOf(path string) (s Status, err error) {
 	conn, pid, err := dial(path)
+	if errors.Is(err, errStuck) {
+		return Status{PID: pid, Socket: path, Stuck: true}, nil
+	}
 	if err != nil {
 		return s, err
 	}
@@ -229,8 +245,16 @@ func Stop(ctx context.Context) (stopped int, err error) {
 		if s.PID <= 0 {
 			return stopped, fmt.Errorf("the process of %s lives in another container", s.Socket)
 		}
-		if err := unix.Kill(s.PID, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
+		signal := unix.SIGTERM
+		if s.Stuck {
+			signal = unix.SIGKILL
+		}
+		if err := unix.Kill(s.PID, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 			return stopped, fmt.Errorf("process %d: %w", s.PID, err)
+		}
+		if s.Stuck { // which removes no socket; the next command does
+			stopped++
+			continue
 		}
 		if err := awaitGone(ctx, s.Socket); err != nil { // a process may have been started to ignore the signal
 			return stopped, fmt.Errorf("process %d: %w", s.PID, err)

@@ -72,4 +72,5 @@ type Status struct {
 	Busy    bool      `json:"busy"`
 
 	Socket string `json:"-"`
+	Stuck  bool   `json:"-"` // it does not answer: nothing but PID and Socket is known
 }

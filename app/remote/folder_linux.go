@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -88,7 +89,14 @@ func lockFolder(path string) (unlock func(), err error) {
 	}
 }
 
-// dial connects to the process of a socket, and checks that it is the user's; pid is the process.
+// hello is what a process says to a connection first. A caller waits for it before it hands files over, which a process
+// that has been stopped would hold.
+const hello = '!'
+
+// errStuck says that a process does not say hello.
+var errStuck = errors.New("the process that stays between commands does not answer")
+
+// dial connects to the process of a socket, which says hello, and checks that it is the user's; pid is the process.
 func dial(path string) (conn *net.UnixConn, pid int, err error) {
 	c, err := net.DialTimeout("unix", path, answerTime)
 	if err != nil {
@@ -97,6 +105,22 @@ func dial(path string) (conn *net.UnixConn, pid int, err error) {
 	conn = c.(*net.UnixConn)
 	if pid, err = peer(conn); err != nil {
 		return nil, 0, errors.Join(err, conn.Close())
+	}
+	word := make([]byte, 1)
+	err = conn.SetDeadline(time.Now().Add(answerTime))
+	if err == nil {
+		_, err = io.ReadFull(conn, word)
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = errStuck
+	case err != nil || word[0] != hello:
+		err = errGone
+	default:
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		return nil, pid, errors.Join(err, conn.Close())
 	}
 	return conn, pid, nil
 }

@@ -65,14 +65,9 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if listener == nil { // another process has been faster
 		return s.sayReady()
 	}
-	s.tidies = time.AfterFunc(tidyTime, debug.FreeOSMemory)
-	s.idle = time.AfterFunc(o.Idle(), func() {
-		if s.busy.TryLock() {
-			s.leave()
-			s.busy.Unlock()
-		}
-	})
-	context.AfterFunc(ctx, s.leave)
+	s.tidies = time.AfterFunc(tidyTime, func() { _ = spawn.Call(s.tidy) })
+	s.idle = time.AfterFunc(o.Idle(), func() { _ = spawn.Call(s.leaveIdle) })
+	context.AfterFunc(ctx, func() { _ = spawn.Call(s.leaveNow) })
 	spawn.Go(func() error { return s.accept(listener) }, func(error) { s.leave() })
 	if err := s.sayReady(); err != nil {
 		s.leave()
@@ -81,6 +76,26 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	s.busy.Lock() // the call that runs has ended
 	s.replies.Wait()
 	return listener.Close()
+}
+
+// tidy gives memory back that no call uses.
+func (s *server) tidy() error {
+	debug.FreeOSMemory()
+	return nil
+}
+
+// leaveIdle leaves unless there is a call.
+func (s *server) leaveIdle() error {
+	if s.busy.TryLock() {
+		defer s.busy.Unlock()
+		s.leave()
+	}
+	return nil
+}
+
+func (s *server) leaveNow() error {
+	s.leave()
+	return nil
 }
 
 // sayReady tells the starter, and has the standard files be nowhere.
@@ -146,6 +161,9 @@ func (s *server) answer(conn *net.UnixConn) error {
 		return err
 	}
 	if err := conn.SetDeadline(time.Now().Add(answerTime)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte{hello}); err != nil {
 		return err
 	}
 	r, files, err := receive(conn)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -70,7 +71,7 @@ func (f *inputFlags) options(cmd *cobra.Command) (dataset.Options, error) {
 	if f.rejects != "" {
 		opt.CSV.IgnoreErrors, opt.CSV.InferMost = true, true
 	}
-	if err := checkRejects(opt.FS, f.rejects); err != nil {
+	if err := errors.Join(checkRejects(opt.FS, f.rejects), f.checkApart(cmd)); err != nil {
 		return opt, err
 	}
 	f.limit = opt.CSV.MaxRejects
@@ -110,7 +111,30 @@ func checkRejects(fsys vfs.FS, path string) error {
 	if _, isObject := vfs.ObjectsAt(fsys, path); isObject {
 		return nil
 	}
-	return checkFolder("--rejects", path)
+	if err := checkFolder("--rejects", path); err != nil || path == "" {
+		return err
+	}
+	if err := csv.CheckRejectsFile(fsys, path); err != nil {
+		return usagef("--rejects: %w", err)
+	}
+	return nil
+}
+
+// checkApart refuses an output that is the file of rejects.
+func (f *inputFlags) checkApart(cmd *cobra.Command) error {
+	output := cmd.Flags().Lookup("output")
+	if output == nil || f.rejects == "" {
+		return nil
+	}
+	a, err := filepath.Abs(f.rejects)
+	b, err2 := filepath.Abs(output.Value.String())
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	if a == b {
+		return usagef("--rejects and --output are both %s", f.rejects)
+	}
+	return nil
 }
 
 // refuse returns an error where a flag is given that is of one query whose rows are read.

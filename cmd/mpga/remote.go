@@ -153,7 +153,11 @@ func writeProcesses(to io.Writer, all []remote.Status) error {
 	fmt.Fprintln(table, "process\tversion\tsince\tcommands\tstate")
 	for _, s := range all {
 		state := "idle"
-		if s.Busy {
+		switch {
+		case s.Stuck:
+			fmt.Fprintf(table, "%d\t\t\t\tdoes not answer\n", s.PID)
+			continue
+		case s.Busy:
 			state = "busy"
 		}
 		fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\n", s.PID, s.Version, s.Since.Local().Format(time.DateTime), s.Calls, state)

@@ -179,8 +179,12 @@ func (q *Query) mayBeWorth(layout *Layout) error {
 			humanize.IBytes(uint64(q.Devices.memory))))
 	}
 	err := q.Devices.possible()
-	if err == nil && rows >= 0 {
-		err = q.endsFirst(q.Devices.rates.cpuTimeMost(rows, q.Workers))
+	if err != nil || rows < 0 {
+		return err
+	}
+	err = q.endsFirst(q.Devices.rates.cpuTimeMost(rows, q.Workers))
+	if err != nil && !q.Devices.Opened() && layout.decoder != nil {
+		q.Devices.missed(q.decoding(layout.decoder).saves(rows))
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"unicode/utf8"
@@ -84,6 +85,9 @@ func (l *Layout) stringKeys(buf, keys []uint64, n int) []uint64 {
 			continue
 		}
 		moveBits(buf[cpu.Word:], to, cpu.Shift, keys[device.Word:n*from], from, device.Shift, device.Mask())
+		if device.Kind == rowdata.Int128 {
+			moveBits(buf[cpu.Word+1:], to, 0, keys[device.Word+1:n*from], from, 0, math.MaxUint64)
+		}
 		if device.NullBit >= 0 {
 			moveBits(buf[cpu.NullWord:], to, uint8(cpu.NullBit), keys[device.NullWord:n*from], from, uint8(device.NullBit), 1)
 		}
@@ -166,6 +170,9 @@ func (l *Layout) packNumbers(
 				code = 0
 			}
 			out[device.Word] |= code << device.Shift
+			if device.Kind == rowdata.Int128 {
+				out[device.Word+1] = key[cpu.Word+1]
+			}
 			if device.NullBit >= 0 {
 				out[device.NullWord] |= key[cpu.NullWord] >> cpu.NullBit & 1 << device.NullBit
 			}

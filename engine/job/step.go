@@ -111,6 +111,11 @@ func (r *stepRun) attempt(ctx context.Context) error {
 		r.report.Outcome = Skipped
 		return nil
 	}
+	if s.Input.Rejects != "" && !isURL(s.Input.Rejects) {
+		if err := csv.CheckRejectsFile(r.FS, s.Input.Rejects); err != nil {
+			return fmt.Errorf("input.rejects: %w", err)
+		}
+	}
 	r.log.Info("step started", "reason", reason, "files", len(now.Inputs), "bytes", totalBytes(now.Inputs))
 	for _, path := range []string{s.Output.Path, s.Input.Rejects} {
 		if path == "" || isURL(path) {

@@ -278,14 +278,14 @@ func (g *grouping) aggregate(ctx context.Context, x *expr.Expr) (c Call, err err
 		c.Args = append(c.Args, g.argument(arg))
 	}
 	if len(x.OrderBy) > 0 {
-		err = g.order(&c, x)
+		err = g.order(ctx, &c, x)
 	}
 	return c, err
 }
 
 // order gives an aggregate the order that is written in its call. Functions of sets of values, as sum
-// and count, have the same result in any order.
-func (g *grouping) order(c *Call, x *expr.Expr) error {
+// and count, have the same result in any order, which must be one.
+func (g *grouping) order(ctx context.Context, c *Call, x *expr.Expr) error {
 	for _, o := range x.OrderBy {
 		if inner := firstAggregate(o.Expr); inner != nil {
 			return errorAt(inner.At, "an aggregate function in ORDER BY within another: %s", inner)
@@ -295,6 +295,9 @@ func (g *grouping) order(c *Call, x *expr.Expr) error {
 		}
 		if x.Distinct && indexOf(x.Args, o.Expr) < 0 {
 			return errorAt(o.Expr.At, "ORDER BY beside DISTINCT takes an argument of the function, not %s", o.Expr)
+		}
+		if _, err := expr.BindTo(ctx, ColumnsOf(g.rows), o.Expr); err != nil {
+			return err
 		}
 	}
 	a := &c.Function

@@ -204,20 +204,16 @@ func (w *windows) call(a *grouping, x *expr.Expr) (c WindowCall, err error) {
 		c.Name, c.Args = x.Name, []expr.ID{a.argument(args[0]), number(args[1])}
 	case "lag", "lead":
 		c.Name = x.Name
-		value := args[0]
-		if len(args) > 2 {
-			t, err := typeOfAll(w.ctx, ColumnsOf(w.node), args[0], args[2])
-			if err != nil {
-				return c, err
-			}
-			value = castAt(args[0], t)
-		}
-		c.Args = []expr.ID{a.argument(value)}
+		c.Args = []expr.ID{a.argument(args[0])}
 		if len(args) > 1 {
 			c.Args = append(c.Args, number(args[1]))
 		}
-		if len(args) > 2 {
-			c.Args = append(c.Args, a.argument(castAt(args[2], value.Type)))
+		if len(args) > 2 { // of the type of the value
+			t, err := typeOfAll(w.ctx, ColumnsOf(w.node), args[0])
+			if err != nil {
+				return c, err
+			}
+			c.Args = append(c.Args, a.argument(castAt(args[2], t)))
 		}
 	default:
 		of := &expr.Expr{Op: expr.OpAggregate, Name: x.Name, Args: args, Distinct: x.Distinct, Filter: x.Filter, At: x.At}

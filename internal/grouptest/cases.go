@@ -181,7 +181,7 @@ func keyCases() []Case {
 		arrow.PrimitiveTypes.Uint16, arrow.FixedWidthTypes.Date32}
 	wide := []arrow.DataType{str, i64, &arrow.Decimal128Type{Precision: 38}, f64}
 	return append(list, compositeCase("4 small key columns", small, 4), compositeCase("20 key columns", Types(), 20),
-		compositeCase("4 wide key columns", wide, 4), fullRangeCase())
+		compositeCase("4 wide key columns", wide, 4), compositeCase("a long decimal and a string", []arrow.DataType{wide[2], str}, 2), fullRangeCase())
 }
 
 // keyCase has every edge value of a type and NULL as keys, each several times, also with other

@@ -201,6 +201,9 @@ const (
 // Rejects takes the rows that IgnoreErrors leaves out.
 type Rejects = textfile.Rejects
 
+// CheckRejectsFile returns an error where a file has something else than rejects, which these would overwrite.
+func CheckRejectsFile(fsys vfs.FS, path string) error { return textfile.CheckRejectsFile(fsys, path) }
+
 // ErrRejects is the error of input that has more rows with errors than MaxRejects allows.
 var ErrRejects = textfile.ErrRejects
 

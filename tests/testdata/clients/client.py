@@ -78,7 +78,7 @@ def parameters():
             same([(1,), (2,), (None,)], cursor.fetchall(), "three rows of values")
             fails(adbc_driver_manager.ProgrammingError, "execute, not executemany", lambda: cursor.executemany("SELECT ?", [(1,), (2,)]))
         fails(adbc_driver_manager.Error, "parameter", lambda: rows("SELECT ?::INTEGER", None, c))
-        fails(adbc_driver_manager.ProgrammingError, "1 parameters", lambda: rows("SELECT ?::INTEGER", (1, 2), c))
+        fails(adbc_driver_manager.ProgrammingError, "parameters of the statement: 1", lambda: rows("SELECT ?::INTEGER", (1, 2), c))
 
 
 def metadata():

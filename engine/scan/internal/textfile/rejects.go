@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -76,6 +78,26 @@ func (r *Rejects) WriteFile(fsys vfs.FS, path string) error {
 		}
 		return nil
 	})
+}
+
+// CheckRejectsFile returns an error where a file has something else than rejects, which WriteFile would overwrite.
+func CheckRejectsFile(fsys vfs.FS, path string) error {
+	f, err := fsys.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	header := strings.Join(rejectColumns, ",") + "\n"
+	text, err := io.ReadAll(io.LimitReader(f, int64(len(header))))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if len(text) > 0 && string(text) != header {
+		return fmt.Errorf("%s is no file of rejects, and would be overwritten", path)
+	}
+	return nil
 }
 
 // Tell writes the rows to a file, unless its path is empty, and says in a log how many they are, if
