@@ -10,7 +10,7 @@ import (
 var errLinux = errors.New("a process that stays between commands needs Linux")
 
 // Do is for Linux.
-func Do(context.Context, Options, []string) (code int, err error) { return 0, errLinux }
+func Do(context.Context, Options, []string, ...int) (code int, err error) { return 0, errLinux }
 
 // Serve is for Linux.
 func Serve(context.Context, ServeOptions) error { return errLinux }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"time"
 )
 
 // Discard implements TempFile: the space comes back when the file is closed.

@@ -38,8 +38,11 @@ func (j *job) release() {
 
 // run computes a job.
 func (r *reader) run(j *job) error {
-	whole := j.whole() // the block, and the rows around it
-	defer whole.release()
+	whole := &j.block // and the rows around it
+	if len(j.around[0])+len(j.around[1]) > 0 {
+		whole = j.whole()
+		defer whole.release()
+	}
 	batches, err := order.Batches(whole.spans)
 	if err != nil {
 		return err
@@ -63,22 +66,26 @@ func (r *reader) run(j *job) error {
 		defer r.opt.Units.Release(1)
 	}
 	r.findMakers(j)
-	b, around := r.rowsOf(&j.block, j.batches), r.rowsOf(&whole, batches)
+	b := r.rowsOf(&j.block, j.batches)
 	defer b.release()
-	defer around.release()
+	around := b
+	if whole != &j.block {
+		around = r.rowsOf(whole, batches)
+		defer around.release()
+	}
 	for i, m := range j.makers {
 		if r.ctx.Err() != nil {
 			return context.Cause(r.ctx)
 		}
 		of := b
-		if r.cuts.near[i] && whole.rows > b.rows {
+		if r.cuts.near[i] {
 			of = around
 		}
 		column, err := of.made(r.ctx, m)
 		if err != nil {
 			return err
 		}
-		if of == around {
+		if of != b {
 			defer column.Release()
 			column = array.NewSlice(column, int64(before), int64(before+b.rows))
 		}

@@ -254,8 +254,8 @@ func (b *block) leave(side int) {
 }
 
 // whole returns the block with the rows around it. They have marks of their own, so that it may be of any partitions.
-func (b *block) whole() block {
-	var all block
+func (b *block) whole() *block {
+	all := new(block)
 	for _, span := range slices.Concat(b.around[0], b.spans, b.around[1]) {
 		all.add(span, 0, len(span.Marks))
 	}
